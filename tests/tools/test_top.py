@@ -52,6 +52,13 @@ def test_rates_are_what_grew_over_the_time() -> None:
     assert found.errors == {"busy": 1}
 
 
+def test_members_are_those_that_had_part_in_a_token() -> None:
+    """Since the start, since answers with members are few; how far away they are is said of all."""
+    now = state(member_tokens_total__ben=40, member_accepted_total__ben=30, member_tokens_total__carl=0)
+    found = pace(state(), now, 1.0)
+    assert (found.members, found.member_rtts_s) == ({"ben": 0.75}, {})
+
+
 def test_a_daemon_that_began_anew_counts_from_nothing() -> None:
     """No rate is negative; nothing at all is no share."""
     found = pace(state(tokens_total__both=1000), state(tokens_total__both=8), 2.0)

@@ -87,7 +87,7 @@ class Status(Message, frozen=True):
     role: Role
     ready: bool
     facts: Annotated[dict[str, Line], Meta(max_length=64)]
-    metrics: Annotated[dict[str, float], Meta(max_length=128)] = {}
+    metrics: Annotated[dict[str, float], Meta(max_length=256)] = {}
 
 
 class Drain(Message, frozen=True):

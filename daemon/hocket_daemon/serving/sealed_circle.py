@@ -44,6 +44,7 @@ from .openings import Openings
 ANYBODY = "*"
 Way = Peer | Link  # to the cloud
 _TOLD: frozenset[DataClass] = frozenset(("drafts", "sources"))  # where [egress] drafts_for allows: see Draft, Sources
+MAX_MET = 16  # members of whom figures are told
 MAX_FOUND = 256  # questions after members that are waited for
 log = structlog.get_logger(__name__)
 
@@ -166,7 +167,10 @@ class SealedCircle:
 
     def met(self, member: MemberOutcome) -> None:
         """See `Circle`."""
-        known = self._met.setdefault(member.name, Met())
+        known = self._met.pop(member.name, Met())
+        self._met[member.name] = known  # the latest last
+        while len(self._met) > MAX_MET:
+            del self._met[next(iter(self._met))]
         turns = sum(member.steps[1::2]) - sum(member.steps[::2])
         known.answers += 1
         known.drafts += member.drafts
@@ -185,6 +189,8 @@ class SealedCircle:
         for name, met in self._met.items():
             found[labelled("member_tokens_total", member=name)] = float(met.tokens)
             found[labelled("member_accepted_total", member=name)] = float(met.accepted)
+            if name in self._rtts_s:
+                found[labelled("member_rtt_s", member=name)] = self._rtts_s[name]
         return found
 
     def leave(self, session: bytes) -> None:

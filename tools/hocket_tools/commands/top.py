@@ -130,6 +130,7 @@ def _column(pace: Pace) -> dict[str, str]:
         "tokens": f"{pace.tokens_per_s:.1f} a second, {pace.tokens} in all",
         "proposed by": _shares(pace.proposed),
         "accepted": _shares(pace.accepted),
+        "members": _members(pace),
         "dispatched": ", ".join(f"{side} {count}" for side, count in pace.written.items()) or "-",
         "spent": "-"
         if pace.spent is None
@@ -145,6 +146,15 @@ def _column(pace: Pace) -> dict[str, str]:
 
 def _shares(shares: dict[str, float]) -> str:
     return ", ".join(f"{name} {share:.0%}" for name, share in shares.items() if share) or "-"
+
+
+def _members(pace: Pace) -> str:
+    """Devices of the group that draft along: how far away they are, and how often their drafts are the token."""
+    from hocket_tools import console
+
+    away = {name: f" {_ms(rtt_s)}," for name, rtt_s in pace.member_rtts_s.items()}
+    lines = [f"{name}{away.get(name, '')} {share:.0%} accepted" for name, share in sorted(pace.members.items())]
+    return console.printable("; ".join(lines)) or "-"
 
 
 def _ms(seconds: float | None) -> str:

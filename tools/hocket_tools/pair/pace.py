@@ -28,6 +28,8 @@ class Pace:
     tokens_per_s: float = 0.0
     proposed: dict[str, float] = field(default_factory=dict)
     accepted: dict[str, float] = field(default_factory=dict)
+    members: dict[str, float] = field(default_factory=dict)  # of the group: share of the tokens that their drafts were
+    member_rtts_s: dict[str, float] = field(default_factory=dict)
     written: dict[str, int] = field(default_factory=dict)
     budget: float | None = None  # of dispatch, and what was spent of it, both as shares of all prompt tokens
     spent: float | None = None
@@ -77,6 +79,8 @@ def pace(before: DaemonState, after: DaemonState, seconds: float) -> Pace:
         waiting=int(now.get("waiting", 0.0) + now.get("events_waiting", 0.0)),
         tokens=int(sum(_by_label(now, "tokens_total").values())),
         tokens_per_s=sum(by_source.values()) / seconds if seconds > 0 else 0.0,
+        members=_accepted_of(now),
+        member_rtts_s=_by_label(now, "member_rtt_s"),
         proposed=_shares(by_source, sum(by_source.values())),
         accepted=_shares(_by_label(grown, "accepted_total"), joint),
         written={side: int(count) for side, count in _by_label(now, "written_total").items() if count},
@@ -105,6 +109,12 @@ def _by_label(figures: dict[str, float], name: str) -> dict[str, float]:
 
 def _shares(counts: dict[str, float], total: float) -> dict[str, float]:
     return {name: count / total for name, count in counts.items()} if total else {}
+
+
+def _accepted_of(metrics: dict[str, float]) -> dict[str, float]:
+    """Of each member, since its daemon's start: answers with members are few."""
+    tokens, accepted = _by_label(metrics, "member_tokens_total"), _by_label(metrics, "member_accepted_total")
+    return {name: accepted.get(name, 0.0) / count for name, count in tokens.items() if count}
 
 
 def _mean(grown: dict[str, float], total: str, count: str) -> float | None:

@@ -91,7 +91,7 @@ class GroupWorld:
                 seed=rng.getrandbits(64),
                 temperature=rng.choice([0.0, 0.7, 1.0]),
                 top_p=rng.choice([0.9, 1.0]),
-                max_tokens=rng.randint(5, 30),
+                max_tokens=rng.randint(5, 120 if breaks else 30),
             ),
             method="coupled",
             weights="likelihood",
@@ -107,6 +107,7 @@ class GroupWorld:
         delay = rng.choice([0.0, 0.01, 0.15])
         self.far = {name: Far(name, rng.uniform(0.001, 0.05), delay * rng.uniform(0.2, 1.5)) for name in names}
         self.near: dict[str, GroupMember] = {}
+        self.killed: set[str] = set()
         self.now, self.events, self.order = 0.0, [], itertools.count()
         for name in names:
             late_s = rng.uniform(0.0, 1.0) if breaks and rng.random() < 0.3 else 0.0  # found later than others
@@ -184,13 +185,13 @@ class GroupWorld:
         """A message of a member's."""
         if isinstance(message, wire.Subscribed):  # stands for the empty box: it takes part, and reads
             self.near[name].on_sign(self.now)
+        elif isinstance(message, wire.Ready):
+            self.near[name].on_ready()
+            self.changed()
         elif not self.leader.is_current(name, message):  # type: ignore[arg-type]
             return
         elif isinstance(message, wire.Sync):
             self.send(name, "there", self.leader.word(name, 0))
-        elif isinstance(message, wire.Ready):
-            self.near[name].on_ready()
-            self.changed()
         elif isinstance(message, wire.Draft):
             self.take_near(self.leader.draft(name, message))
 
@@ -275,6 +276,7 @@ class GroupWorld:
         far.busy = False
         if self.rng.random() < 0.5:
             far.dialogue = None
+            self.killed.add(name)
 
         def heal() -> None:
             far.up = True

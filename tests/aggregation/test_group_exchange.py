@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 import pytest
-from group_simulation import LEADER, check
+from group_simulation import LEADER, GroupWorld, check
 
 
 @pytest.mark.parametrize("members", [1, 2, 4, 7])
@@ -29,7 +29,15 @@ def test_breaks_and_kills_change_no_token_but_by_the_recorded_members() -> None:
     rosters = [world.leader.exchange.roster for world in worlds]
     assert any(len(set(roster)) > 2 for roster in rosters), "nobody has left and come back"
     assert any(not all(roster) for roster in rosters), "the device was never alone"
+    assert any(name not in world.killed and comes_back(world, name) for world in worlds for name in world.far)
+    assert any(name in world.killed and comes_back(world, name) for world in worlds for name in world.far)
     assert any(len(before) < len(after) for roster in rosters for before, after in pairwise(roster))
+
+
+def comes_back(world: GroupWorld, name: str) -> bool:
+    """Whether a member had part, had none, and had part again."""
+    turns = [there for there, _ in groupby(name in present for present in world.leader.exchange.roster)]
+    return turns[-3:] == [True, False, True]
 
 
 @pytest.mark.long

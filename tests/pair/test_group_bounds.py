@@ -36,13 +36,13 @@ def drafts_of(made: Circle, monkeypatch: pytest.MonkeyPatch, question: str) -> t
     found: dict[int, np.ndarray] = {}
     take = GroupLeader._on_current
 
-    def noted(self: GroupLeader, name: str, seat: object, message: object) -> None:
+    def noted(self: GroupLeader, name: str, message: object) -> None:
         if isinstance(message, Draft):
             law = codec.decode(message.payload)
             dense = np.zeros(4096)
             dense[law.ids] = law.probabilities
             found.setdefault(message.step, dense)
-        take(self, name, seat, message)  # type: ignore[arg-type]
+        take(self, name, message)  # type: ignore[arg-type]
 
     monkeypatch.setattr(GroupLeader, "_on_current", noted)
     with made.devices["anna"].client() as client:

@@ -89,3 +89,35 @@ def test_ids_are_those_of_one_process(
             ask = ask_message(QUESTIONS[at], topic=bytes(16), **options(at))  # type: ignore[arg-type]
             differing += done.token_ids != reference.group_answer(ask, roster, GroupSettings().most_say)
     assert differing <= number // 100  # near-ties, whose last bit depends on who else is in a batch
+
+
+@pytest.mark.slow
+def test_a_link_that_breaks_leaves_the_device_alone_and_it_is_joined_again(
+    group: tuple[Circle, Link], reference: GroupReference
+) -> None:
+    """Cut in the middle: what is written alone is recorded, all are back, and every token is the recorded ones'."""
+    made, link = group
+    link.set(Conditions.symmetric(0.02, 0.002, seed=7))
+    asked = {"seed": 9, "temperature": 1.0, "max_tokens": 400, "documents": 1, "ignore_eos": True, "mode": "graph"}
+    stream = (
+        made.devices["anna"]
+        .client()
+        .ask(QUESTIONS[1], members=("ben", "carl"), deadline_s=WAIT_S, unknown="answer", **asked)
+    )  # type: ignore[arg-type]
+    tokens = iter(stream)
+    for _ in range(10):
+        next(tokens)
+    link.cut()
+    done = stream.result()
+    turns = {each.name: each.steps for each in done.aggregation.members}
+    assert all(steps[0] == 0 for steps in turns.values())
+    there: list[list[str]] = [[] for _ in done.token_ids]
+    for name, steps in turns.items():
+        for first, end in zip(steps[::2], steps[1::2], strict=True):
+            for step in range(first, end):
+                there[step].append(name)
+    assert not all(there), "the device was never alone"
+    assert len(there[-1]) == 3, "nobody came back"
+    assert any("answering alone" in notice for notice in stream.notices)
+    ask = ask_message(QUESTIONS[1], topic=bytes(16), **asked)  # type: ignore[arg-type]
+    assert done.token_ids == reference.group_answer(ask, there, GroupSettings().most_say)

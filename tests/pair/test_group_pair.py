@@ -6,10 +6,11 @@ import random
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import pytest
-from family import Family, family
+from family import PATIENT, Family, family
 
 from hocket_bus.messages import AggregationOutcome, Message, Sealed
 from hocket_bus.sockets import Received
@@ -28,6 +29,8 @@ CHOIR = "The choir Vox Borealis rehearses on Thursdays in the Trinity chapel. It
 CANARY_WORDS = [
     f"{a}{b}{c}" for a in ("kal", "mir", "dun", "sor") for b in ("a", "e", "o") for c in ("vin", "tek", "lum")
 ]
+OF_BOAT = "At which berth does the sailing boat Halcyon lie?"
+OF_HOME = "By whom was the boiler in the cellar of Elm House serviced?"
 QUESTION = "At which berth does the sailing boat Halcyon lie, and who conducts the choir Vox Borealis?"
 
 
@@ -168,3 +171,32 @@ def test_boxes_with_an_altered_bit_or_twice_or_out_of_order_change_no_token(made
             )
             assert done.token_ids[:until_alone] == whole.token_ids[:until_alone]
     assert held
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["drafts", "both"])
+def test_members_are_found_by_what_they_share(made: Family, way: Literal["drafts", "both"]) -> None:
+    """With `[group] with` the modes graph and auto ask for drafts; with both the cloud reads passages as well."""
+    names = ["anna", "ben", "carl"]
+    made.start_cloud(names, {"family": names}, gather_s=30.0)
+    for name, text in zip(names, (HOME, BOAT, CHOIR), strict=True):
+        made.start_device(name, text, group=msgspec.structs.replace(PATIENT, with_=way), drafts_for=("*",))
+    for name in names:
+        made.wait_shared(name)
+    for mode in ("graph", "auto"):
+        done, notices = made.ask("anna", OF_BOAT, mode)
+        assert done.routing is not None
+        assert (done.routing.way, done.routing.matched[0]) == ("devices", "ben")
+        assert "ben's summaries match best" in done.routing.why
+        there = {each.name: each.steps for each in done.aggregation.members}
+        assert there["ben"] == [0, 8], notices
+        assert bool(there["cloud"]) == (way == "both")
+        assert {origin.side for origin in done.sources if origin.device == "ben"} == (
+            {"device", "cloud"} if way == "both" else {"device"}
+        )
+    assert ("evidence" in made.ledger("ben")) == (way == "both")
+    before = made.ledger("anna")
+    kept, _ = made.ask("anna", OF_HOME)  # the gate decides as ever
+    assert kept.routing is not None
+    assert kept.routing.way == "home"
+    assert {name for name, size in made.ledger("anna").items() if size != before.get(name)} <= {"control"}

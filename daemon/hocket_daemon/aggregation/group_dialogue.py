@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket_bus import messages as wire
-from hocket_bus.messages import Begin, Ready, Sources, Sync, Target
+from hocket_bus.messages import Begin, Sources, Sync, Target
 
 from ..engine.sampling.distribution import Distribution
 from ..engine.sampling.drawing import Rule
@@ -97,7 +97,7 @@ class GroupDialogue:
         talk, chain = self._talks[name], self.exchange.confirmed
         return talk.confirmed if talk.confirmed <= len(chain) and chain.at(talk.confirmed) == talk.digest else 0
 
-    def is_current(self, name: str, message: wire.Draft | Ready | Sync) -> bool:
+    def is_current(self, name: str, message: wire.Draft | Sync) -> bool:
         """Whether a message is of the member's epoch."""
         return name in self._talks and message.epoch == self._talks[name].epoch
 

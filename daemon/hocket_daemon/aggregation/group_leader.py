@@ -222,14 +222,14 @@ class GroupLeader(DraftingLeader):
             self._changed()
         elif isinstance(message, Refused):
             self._on_refused(name, seat, message)
-        elif isinstance(message, Ready | Sync | Draft) and self._dialogue.is_current(name, message):
-            self._on_current(name, seat, message)
+        elif isinstance(message, Ready):  # of any epoch: who is opened anew says so before it heeds the new one
+            self._on_ready(name, seat, message)
+        elif isinstance(message, Sync | Draft) and self._dialogue.is_current(name, message):
+            self._on_current(name, message)
 
-    def _on_current(self, name: str, seat: Seat, message: Ready | Sync | Draft) -> None:
+    def _on_current(self, name: str, message: Sync | Draft) -> None:
         if isinstance(message, Sync):
             self._send(name, self._dialogue.word(name, 0))
-        elif isinstance(message, Ready):
-            self._on_ready(name, seat, message)
         else:
             try:
                 effects = self._dialogue.draft(name, message)
@@ -281,7 +281,6 @@ class GroupLeader(DraftingLeader):
 
     def _ask_anew(self, name: str, seat: Seat) -> None:
         if seat.member.state != "gone" and seat.peer.up:
-            seat.ready = None
             self._open(name, seat)
 
     def _due_s(self) -> float:

@@ -80,6 +80,8 @@ class GraphMode:
     def _beyond(self, ask: Ask, reply: Reply, peer: Peer | None) -> Session:
         """With others: their drafts, or their passages, which the cloud reads."""
         circle = self._group.circle()
+        if options_of(ask).members and (peer is None or circle is None):
+            reply.notice("there is no cloud by way of which other devices could be reached: answering alone")
         if peer is None or circle is None or not self._drafts(ask):
             return self._aggregation.begin(ask, reply, peer, escalates=True)
         return self._aggregation.begin_group(ask, reply, peer, circle, self._group.settings)

@@ -128,6 +128,9 @@ class GroupLeader(DraftingLeader):
         self._changed()
 
     def _seat(self, found: FoundMember) -> None:
+        if found.name in (CLOUD, _FINDING):
+            self._notify(f"a device called {found.name} cannot take part: give its key another name on the cloud")
+            return
         try:
             take = partial(self._take, found.name)
             peer = self._invited.circle.seat(self._invited.cloud, self.id, found, take)

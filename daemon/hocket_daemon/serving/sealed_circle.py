@@ -227,7 +227,7 @@ class SealedCircle:
                 self._on_answer(seat, box)
             else:
                 self._on_asked(box, link)
-        except (BadMessage, Forbidden) as error:
+        except HocketError as error:
             self._bad_boxes.note(device=box.member, error=str(error))
 
     def _on_answer(self, seat: _Seat, box: Sealed) -> None:
@@ -252,20 +252,28 @@ class SealedCircle:
         if len(box.payload) > MAX_BOX_BYTES:
             raise BadMessage("a sealed box over the size limit")
         channel, text = Channel.answering(self._own, box.payload, box.session)
-        self._check_key(box.member, channel.peer)
         opening = _unpacked(text)
         if not isinstance(opening, Begin) or opening.session != box.session:
             raise BadMessage("a sealed session that does not begin with its opening")
         leader = FoundMember(name=box.member, key=channel.peer, rtt_s=opening.rtt_s)
         peer = self._peer(link, box.session, leader, channel)
-        if not {box.member, ANYBODY} & {*self._egress.drafts_for}:
-            error = Forbidden(f"its owner lets no drafts leave for {box.member}")
-            peer.send_box(_packed(refused(error, opening.session, opening.epoch)))
+        try:
+            self._check_allowed(box.member, channel.peer)
+        except HocketError as error:
+            log.warning("no drafts for a device", device=box.member, reason=str(error))
+            reply = Forbidden(error.text)  # what to do about it is for its own owner
+            peer.send_box(_packed(refused(reply, opening.session, opening.epoch)))
             return
         self._followed = {key: each for key, each in self._followed.items() if self._openings.follows(*key)}
         self._followed[box.session, box.member] = peer
         peer.send_box(b"")
         self._openings.take(opening, peer)
+
+    def _check_allowed(self, name: str, key: bytes) -> None:
+        """Raises Forbidden, and as `Pins.check` does."""
+        if not {name, ANYBODY} & {*self._egress.drafts_for}:
+            raise Forbidden(f"its owner lets no drafts leave for {name}")
+        self._check_key(name, key)
 
     def _on_unreached(self, event: Received) -> None:
         lost = event.message

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import browser as browsers
@@ -39,6 +39,10 @@ QUESTION = "What is the town like where Linnea Varga lives?"
 ANSWERS = "document.querySelectorAll('.chat-assistant')"
 IDLE = "!document.querySelector('button[aria-label=Stop]')"
 SOURCES = "[aria-label^=Toggle][aria-label$=sources]"
+IN_FRONT = """(field => {
+    const { x, y, width, height } = field.getBoundingClientRect();
+    return document.elementFromPoint(x + width / 2, y + height / 2) === field;
+})(document.querySelector('#password'))"""
 OFFLINE = {  # nothing is fetched, and nothing is asked that the test did not ask
     "HF_HUB_OFFLINE": "1",
     "OFFLINE_MODE": "True",
@@ -51,7 +55,6 @@ OFFLINE = {  # nothing is fetched, and nothing is asked that the test did not as
     "ENABLE_FOLLOW_UP_GENERATION": "False",
     "ANONYMIZED_TELEMETRY": "False",
     "DO_NOT_TRACK": "true",
-    "WEBUI_AUTH": "False",
     "WEBUI_SECRET_KEY": "test",
 }
 
@@ -76,10 +79,18 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
 
 @pytest.fixture(scope="module")
 def chat(home: Home, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """Open WebUI's page, at a new chat."""
-    port, data = free_port(1), tmp_path_factory.mktemp("open-webui")
+    """Open WebUI's page, at a new chat, without accounts."""
+    with opened(home, tmp_path_factory.mktemp("open-webui"), WEBUI_AUTH="False") as window:
+        welcomed(window)
+        yield window
+
+
+@contextmanager
+def opened(home: Home, data: Path, **more: str) -> Iterator[Browser]:
+    """Its first page."""
+    port = free_port(1)
     address = front.address(front.serve_settings(home.at))
-    own = {"DATA_DIR": str(data), "OPENAI_API_BASE_URL": f"http://{address}/v1", "OPENAI_API_KEY": "none"}
+    own = {"DATA_DIR": str(data), "OPENAI_API_BASE_URL": f"http://{address}/v1", "OPENAI_API_KEY": "none"} | more
     command = [str(PROGRAM), "serve", "--host", "127.0.0.1", "--port", str(port)]
     with (
         (data / "log").open("wb") as log,
@@ -90,11 +101,20 @@ def chat(home: Home, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brows
         with browsers.browser() as window:
             window.resize(1280, 900)
             window.open(url)
-            window.until("document.querySelector('#chat-input')")
-            window.until("[...document.querySelectorAll('button')].some(e => e.innerText.includes('Okay'))")
-            window.run("[...document.querySelectorAll('button')].find(e => e.innerText.includes('Okay')).click()")
             yield window
         running.terminate()
+
+
+def welcomed(window: Browser) -> None:
+    """What is new is put aside."""
+    window.until("document.querySelector('#chat-input')")
+    click(window, "Okay")
+
+
+def click(window: Browser, text: str) -> None:
+    found = f"[...document.querySelectorAll('button')].find(e => e.innerText.includes('{text}'))"
+    window.until(found)
+    window.run(f"{found}.click()")
 
 
 def start(home: Home, name: str) -> int:
@@ -125,6 +145,7 @@ def test_a_question_its_sources_a_follow_up_and_a_stop(
     """As a person has it; pictures stay in pytest's folder."""
     pictures = tmp_path_factory.mktemp("pictures")
     assert "Oakhaven" in ask(chat, QUESTION)
+    assert any("saturday" in mark.lower() for mark in chat.texts(".chat-assistant p button"))  # what [1] has become
     chat.click(SOURCES)
     chat.until("document.querySelectorAll('[id^=source-]').length >= 2")
     shown = chat.texts(".chat-assistant")[-1]
@@ -141,3 +162,15 @@ def test_a_question_its_sources_a_follow_up_and_a_stop(
     until(lambda: in_work(home) == 0)
     assert '"finish": "left"' in home.log(GATEWAY).read_text(encoding="utf-8").splitlines()[-1]
     (pictures / "stopped.png").write_bytes(chat.screenshot())
+
+
+def test_the_first_account_is_made_on_its_own_page(home: Home, tmp_path: Path) -> None:
+    """It may ask at once."""
+    with opened(home, tmp_path) as window:
+        click(window, "Get started")
+        window.until("document.querySelector('#password')")
+        window.until(IN_FRONT)
+        for field, value in (("name", "Anna"), ("email", "anna@example.org"), ("password", "correct horse" + ENTER)):
+            window.type(f"#{field}", value)
+        welcomed(window)
+        assert "Oakhaven" in ask(window, QUESTION)

@@ -131,6 +131,9 @@ def _up_all(home: Home, wait: float, *, serve: bool) -> None:
     first, last = home_flag(there[0].at), home_flag(there[-1].at)
     out.print(f"documents:  hocket ingest{last} --side device PATH…", markup=False)
     out.print(f'questions:  hocket ask{first} --mode auto "…"', markup=False)
+    names = ",".join(each.at.name for each in there[1:])
+    if names:
+        out.print(f'together:   hocket ask{first} --with {names} "…"', markup=False)
     out.print(f"the graph:  hocket graph show{last}", markup=False)
     out.print(f"the end:    hocket down{home_flag(home.at)}", markup=False)
 

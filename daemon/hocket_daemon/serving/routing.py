@@ -39,7 +39,7 @@ class Route:
             return Routing(way="home", why=why, matched=self._matched, gate=self._gate)
         if self._matched:
             best = f"{self._matched[0]}'s summaries match best"
-            why = f"{self._why}; {'they are those that were named' if self._named else best}"
+            why = f"{self._why}; {'named: ' + ', '.join(self._matched) if self._named else best}"
             return Routing(way="devices", why=why, matched=self._matched, gate=self._gate)
         return Routing(way="pair", why=f"{self._why}; no other device's summaries match", gate=self._gate)
 

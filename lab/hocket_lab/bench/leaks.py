@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import msgspec
 import numpy as np
@@ -27,6 +28,13 @@ class Guess:
     before: tuple[int, ...]
     token: int
     distribution: Distribution
+
+
+class Shown(Protocol):
+    """Tokens of an answer, and drafts as somebody sees them."""
+
+    answer: list[int]
+    guesses: list[Guess]
 
 
 @dataclass
@@ -110,7 +118,7 @@ def strange(message: Message) -> bool:
 
 
 def continuations(
-    seen: Iterable[Seen], known: Iterable[Sequence[int]], likeliest: int | None
+    seen: Iterable[Shown], known: Iterable[Sequence[int]], likeliest: int | None
 ) -> dict[tuple[int, ...], set[int]]:
     """Behind each two tokens, those that may follow for all the cloud knows; `known` it knows in any case.
 
@@ -134,6 +142,12 @@ def _top(distribution: Distribution, number: int) -> list[int]:
 def runs(ids: Sequence[int]) -> set[tuple[int, ...]]:
     """Every three tokens in a row."""
     return {tuple(ids[at : at + RUN]) for at in range(len(ids) - RUN + 1)}
+
+
+def own_runs(sentences: Sequence[Sequence[int]]) -> list[set[tuple[int, ...]]]:
+    """For each sentence, the runs of tokens that no other one has."""
+    having = Counter(run for ids in sentences for run in runs(ids))
+    return [{run for run in runs(ids) if having[run] == 1} for ids in sentences]
 
 
 def rebuilt(own: Collection[tuple[int, ...]], behind: _Pairs) -> float:

@@ -20,11 +20,12 @@ _METHODS = (*_STREAMED, "lab/bench/baselines", "lab/bench/figures", "lab/bench/m
 _DISPATCHED = (*_PAIR, "daemon/dispatch", "lab/bench/dispatch", "lab/bench/live")
 _COMPOSED = (*_PAIR, "daemon/composition", "models/bundled-composition", "lab/bench/composition", "lab/bench/live")
 _LAW = ("bus/messages", "daemon/aggregation", "daemon/engine", "daemon/serving", DEFAULTS)  # in one process, no bus
+_TWO_SIDES = ("lab/bench/parties.py", "lab/bench/two_sides.py")
 _SIMULATED = ("lab/bench/figures", "lab/simulator")
 
 MEASURED: Mapping[str, tuple[str, ...]] = {  # by words of a command; of several that fit, the longest counts
     "bench aggregation": (*_STREAMED, "lab/bench/aggregation.py"),
-    "bench answers": (*_LAW, "retrieval/embedder.py", "lab/bench/answers.py", "lab/bench/two_sides.py"),
+    "bench answers": (*_LAW, "retrieval/embedder.py", *_TWO_SIDES, "lab/bench/answers.py"),
     "bench composition": _COMPOSED,
     "bench copying": (
         *("bus/messages", "daemon/engine", "daemon/serving/passage_weights.py", "retrieval/embedder.py", DEFAULTS),
@@ -53,11 +54,19 @@ MEASURED: Mapping[str, tuple[str, ...]] = {  # by words of a command; of several
     ),
     "bench crowd": (*_JOINT, "gateway", "lab/bench/crowd.py", "lab/bench/gateway.py"),
     "bench gpu": ("daemon/engine", "lab/bench/gpu.py"),
-    "bench group": (*_JOINT, "bus/sealing.py", "lab/bench/group.py"),
+    "bench group": (*_JOINT, "bus/sealing.py", "tools/embedding.py", "lab/bench/group", "lab/bench/parties.py"),
+    "bench group --part answers": (
+        *(*_LAW, "retrieval", "lab/bench/parties.py", "lab/bench/question_sets.py"),
+        *("lab/bench/group/answers.py", "lab/bench/group/model.py", "lab/bench/group/worlds.py"),
+    ),
+    "bench group --part privacy": (
+        *(*_LAW, "retrieval", "lab/bench/canaries.py", "lab/bench/leaks.py", "lab/bench/parties.py"),
+        *("lab/bench/group/model.py", "lab/bench/group/privacy.py"),
+    ),
     "bench graph": (*_JOINT, "daemon/graph", "lab/bench/graph", "tools/embedding.py"),
     "bench invented": (*_JOINT, "lab/bench/invented.json", "lab/bench/invented.py"),
     "bench kv": (*_STREAMED, "lab/bench/kv.py"),
-    "bench lies": (*_LAW, "lab/bench/forced.json", "lab/bench/forced.py", "lab/bench/lies.py"),
+    "bench lies": (*_LAW, "lab/bench/forced.json", *_TWO_SIDES, "lab/bench/forced.py", "lab/bench/lies.py"),
     "bench link": ("lab/bench/link.py", "lab/link"),
     "bench load": (*_JOINT, "lab/bench/load.py", "lab/bench/scripted.py"),
     "bench migration": (*_DISPATCHED, "lab/bench/migration.py"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -179,7 +178,7 @@ def _row(captured: Capture, private: list[Canary], settings: Settings, *, drafts
         "5-grams": sum(map(len, outside)),
     }
     groups = (private, canaries(settings.canaries, settings.seed + _CONTROL))
-    own = _own_runs([encode(" " + one.text) for group in groups for one in group])
+    own = leaks.own_runs([encode(" " + one.text) for group in groups for one in group])
     halves = (own[: len(private)], own[len(private) :])
     for name, likeliest in leaks.LIKELIEST.items():
         real, control = (
@@ -192,12 +191,6 @@ def _row(captured: Capture, private: list[Canary], settings: Settings, *, drafts
 
 def _rebuilt(own: list[set[tuple[int, ...]]], behind: Mapping[tuple[int, ...], set[int]]) -> list[float]:
     return [leaks.rebuilt(each, behind) for each in own]
-
-
-def _own_runs(sentences: list[list[int]]) -> list[set[tuple[int, ...]]]:
-    """For each sentence, the runs of tokens that no other one has."""
-    having = Counter(run for ids in sentences for run in leaks.runs(ids))
-    return [{run for run in leaks.runs(ids) if having[run] == 1} for ids in sentences]
 
 
 def in_texts(sent: list[Message], private: list[Canary]) -> list[bool]:

@@ -47,6 +47,9 @@ WIKITEXT, SQUAD = "wikitext2", "squad"
 FIRST_TOKENS = ("prompts_alpaca", "trace_azure_llm_2023", "ttft_llmperf", "ttft_thefastest")
 TRIALS = (  # the slow ones first
     Trial("soak --minutes 0.1 --devices 1 --tokens 8"),
+    Trial(
+        "group --part answers --questions 1 --ways 'group,device alone' --tokens 16", (SQUAD, "lihua_world", "mtrag_un")
+    ),
     Trial("graph --part latency --questions 1"),
     Trial("typing --keystrokes 20 --conditions far --pages 4", (WIKITEXT,)),
     Trial("composition --facts 2 --word-s 0.05"),
@@ -77,6 +80,7 @@ TRIALS = (  # the slow ones first
     Trial("gateway --answers 2 --tokens 4"),
     Trial("crowd --clients 4 --streams 10 --slow 1 --silent 2 --quiet 2 --tokens 4"),
     Trial("group --parties 2 --rtt 0 --answers 1 --tokens 16"),
+    Trial("group --part privacy --canaries 2 --bits 0,2 --tokens 16"),
     Trial("wire --vocabularies 2048 --draws 10"),
     Trial("link --rtt 0,30 --rate 100 --messages 10"),
 )

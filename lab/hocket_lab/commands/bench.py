@@ -42,8 +42,8 @@ BENCHMARKS = {  # module of hocket_lab.bench with Settings and run: what it meas
         "--streams 5000 --json crowd.json",
     ),
     "group": (
-        "How fast several devices write one answer, by their number and round trip; one falls silent.",
-        "--parties 2,3 --json group.json",
+        "Several devices that write one answer: how fast, how right, and what the asked one reads of a member.",
+        "--part answers --model smollm2 --json group-answers.json",
     ),
     "retrieval": (
         "How fast search is over 100,000 passages and how well it finds on SciFact.",

@@ -1,4 +1,4 @@
-"""`hocket bench group`: how fast a group writes one answer, by its size and the round trip between its devices.
+"""How fast a group writes one answer, by its size and the round trip between its devices.
 
 A cloud that only passes boxes on and devices with sentences of their own run on this machine, joined by the link
 emulator; every decode step takes as long as is set. The same questions are asked of two sides, and of a group whose
@@ -12,10 +12,8 @@ import signal
 import statistics
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
-from typing import Annotated
 
 from rich.progress import track
 
@@ -28,7 +26,6 @@ from hocket_lab.bench.graph import family
 from hocket_lab.bench.report import Report, Row
 from hocket_lab.bench.running import SIDES
 from hocket_lab.link import Conditions, Link, start
-from hocket_lab.option import Option
 from hocket_lab.rehearsal.daemon import PROGRAM, Rehearsal
 from hocket_tools import console
 from hocket_tools.pair import processes, trial
@@ -38,18 +35,19 @@ from hocket_tools.pair.temporary import temporary_home
 BELOW = 10_000  # the link's ports
 SENTENCES = 12  # of each device
 STOPPED_AT = 12  # tokens, behind which a member falls silent
-COLUMNS = ("way", "parties", "rtt_ms", "answers", "first_token_ms", "ms_per_token", "accepted", "drafts_per_token")
+COLUMNS = ("way", "parties", "rtt_ms", "answers", "first_token_ms", "ms_per_token", "accepted", "drafts_per_token",
+           "longest_gap_ms")  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Numbers of devices, round trips between two of them and what a step takes, ms; questions of each, and tokens."""
 
-    parties: Annotated[Sequence[int], Option("Devices that write together.")] = (2, 3, 5, 8)
-    rtt: Annotated[Sequence[int], Option("Round trips between two devices, in ms.")] = (0, 100, 300)
-    hold: Annotated[float, Option("What a decode step takes at least, in ms.", min=0)] = 25.0
-    answers: Annotated[int, Option("Questions of each.", min=1)] = 4
-    tokens: Annotated[int, Option("Tokens of an answer.", min=16)] = 48
+    parties: Sequence[int]
+    rtt: Sequence[int]
+    hold: float
+    answers: int
+    tokens: int
 
 
 @dataclass(frozen=True)
@@ -66,10 +64,8 @@ class Running:
             link.set(Conditions.symmetric(rtt_s, rtt_s / 20))
 
 
-def run(settings: Settings, json_path: Path | None) -> bool:
-    """Measure what is not in the report yet; returns whether every claim holds."""
-    patience_ms = GroupSettings().patience_ms
-    report = Report(asdict(settings) | {"patience_ms": patience_ms}, json_path)
+def measure(report: Report, settings: Settings) -> None:
+    """Measure what is not in the report yet."""
     wanted = [
         (way, parties, rtt)
         for rtt in settings.rtt
@@ -82,8 +78,6 @@ def run(settings: Settings, json_path: Path | None) -> bool:
             for way, parties, rtt in track(missing, "parts", console=console.err()):
                 report.add(_measured(made, settings, way, parties, rtt))
             report.add(_silent(made, settings))
-    _claim(report, settings, patience_ms)
-    return report.finish((*COLUMNS, "longest_gap_ms"))
 
 
 def _measured(made: Running, settings: Settings, way: str, parties: int, rtt: int) -> Row:
@@ -170,8 +164,9 @@ def _left_at(done: Done, name: str) -> int:
     return next((each.steps[1] for each in members if each.name == name and each.steps), 0)
 
 
-def _claim(report: Report, settings: Settings, patience_ms: float) -> None:
+def claim(report: Report, settings: Settings) -> None:
     """A silent member costs its patience once, beyond a round trip and a step of whoever is left."""
+    patience_ms = GroupSettings().patience_ms
     row = report.find(way="a member falls silent") or {}
     allowed = patience_ms + 100 + 4 * settings.hold
     longest, second = float(row["longest_gap_ms"] or 0), float(row["second_gap_ms"] or 0)

@@ -1,0 +1,240 @@
+"""What a curious leader rebuilds of a member's sentences, by the bound of the member's drafts.
+
+The member has read made-up sentences (canaries.py). The leader asks about each and chooses every token of the answer,
+since it aggregates alone. It reads every draft whole, in one of two ways:
+
+- likeliest: the token that the draft makes likeliest;
+- raised: it has the same model, so it knows what the question alone gives. Of the tokens that the draft raises as far
+  as the bound lets it, it takes the likeliest.
+
+It follows what it reads, or (forced) it has the sentence so far from elsewhere and sees whether the draft tells how it
+goes on, which is more than any search through drafts can have. An end it never chooses.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+from rich.progress import track
+
+from hocket_daemon.engine.language_model import LanguageModel
+from hocket_daemon.engine.sampling.distribution import Distribution
+from hocket_daemon.engine.sampling.drawing import Rule
+from hocket_daemon.engine.sampling.heads import made
+from hocket_daemon.engine.text.tokenizer import Worded
+from hocket_lab.bench import leaks
+from hocket_lab.bench.canaries import Canary, canaries, documents, grams
+from hocket_lab.bench.group.model import opened
+from hocket_lab.bench.parties import Parties, Scores, Step, Texts, Writing
+from hocket_lab.bench.product import DOCUMENTS
+from hocket_lab.bench.report import Report, Row, bootstrap
+from hocket_lab.bench.wording import words
+from hocket_retrieval.collection import Collection
+from hocket_tools import console
+from hocket_tools.embedding import RememberingEmbedder
+
+LIKELIEST, RAISED = "likeliest", "raised"
+COLUMNS = ("bits", "reads", "forced", "sentences", "five_words", "low", "high", "whole", "runs", "runs_of_5", "chance")
+AT_ONCE = 8
+_CONTROL = 1  # added to the seed: sentences that nobody read
+_RAISED_TO = 0.9  # of what the bound lets a draft raise a token: counts are rounded
+_NO_RULE = Rule(seed=0, temperature=0.0, top_p=1.0)  # the leader chooses
+
+Reader = Callable[[Distribution, Distribution], int]  # of a draft, and of what the question alone gives
+
+
+@dataclass(frozen=True)
+class How:
+    """So many sentences, the member's bounds (0: none), the model with its weights' format, and the longest answer."""
+
+    canaries: int
+    bits: Sequence[float]
+    model: str
+    dtype: str
+    tokens: int
+    seed: int
+
+
+@dataclass
+class Had:
+    """What the leader has of one sentence: texts that it has read, and every draft with its guess."""
+
+    answer: list[int] = field(default_factory=list)
+    guesses: list[leaks.Guess] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+
+
+class Led(Parties):
+    """One member, whose drafts are within `most_bits` of the question alone, and a leader that chooses every token."""
+
+    def __init__(self, model: LanguageModel, scores: Scores, tokens: int, most_bits: float, reader: Reader) -> None:
+        super().__init__([model], scores, tokens, most_bits=most_bits)
+        self._reader = reader
+        self._forced: dict[str, list[int]] = {}
+        self._guesses: dict[str, list[leaks.Guess]] = {}
+
+    def followed(self, asked: Sequence[tuple[str, Texts]]) -> list[Had]:
+        """Of each question, and what the member finds for it: the answer goes where the leader's reading goes."""
+        answers = [[step.token for step in steps] for steps in self._led(asked, [])]
+        texts = [self._models[0].text(ids) for ids in answers]
+        return [
+            Had(ids, self._guesses[question], [text])
+            for (question, _), ids, text in zip(asked, answers, texts, strict=True)
+        ]
+
+    def forced(self, asked: Sequence[tuple[str, Texts]], sentences: Sequence[list[int]]) -> list[Had]:
+        """The answer is the sentence that is looked for: what of it the leader would have read, in pieces."""
+        end = min(self._models[0].eos)
+        self._led(asked, [[*ids, end] for ids in sentences])
+        found = []
+        for (question, _), ids in zip(asked, sentences, strict=True):
+            guesses = self._guesses[question][: len(ids)]
+            right = zip([guess.token == token for guess, token in zip(guesses, ids, strict=True)], ids, strict=True)
+            pieces = [[token for _, token in run] for is_right, run in groupby(right, itemgetter(0)) if is_right]
+            found.append(Had([], guesses, [self._models[0].text(piece) for piece in pieces]))
+        return found
+
+    def _led(self, asked: Sequence[tuple[str, Texts]], forced: Sequence[list[int]]) -> list[list[Step]]:
+        self._forced = {question: ids for (question, _), ids in zip(asked, forced, strict=False)}
+        self._guesses = {question: [] for question, _ in asked}
+        return self.answers([(question, [texts]) for question, texts in asked], [_NO_RULE] * len(asked))
+
+    def _bits(self, party: int) -> float:  # noqa: ARG002 - there is one
+        return self._most_bits
+
+    def _step(self, open: list[Writing]) -> None:
+        model = self._models[0]
+        segments = [one.groups[0].roll_back(one.ids) for one in open]
+        rows = model.read(segments) if open[0].ids else [None] * len(open)
+        for one, read in zip(open, rows, strict=True):
+            heads = one.groups[0].take(one.ids, read)
+            draft = self._draft(0, one, heads)
+            alone = made(heads.at(len(heads) - 1), [], self._settings.wire_mass).distribution
+            guess = self._reader(_without(draft.distribution, list(model.eos)), alone)
+            self._guesses[one.question].append(leaks.Guess(tuple(one.ids), guess, draft.distribution))
+            forced = self._forced.get(one.question)
+            one.steps.append(Step(guess if forced is None else forced[len(one.ids)], (draft,)))
+
+
+def likeliest(draft: Distribution, _: Distribution) -> int:
+    """The token that a draft makes likeliest."""
+    return int(draft.ids[draft.counts.argmax()])
+
+
+def raised(bits: float) -> Reader:
+    """The likeliest of the tokens that a draft within `bits` raises as far as it may; of all where it raises none."""
+
+    def read(draft: Distribution, alone: Distribution) -> int:
+        before = np.array([alone.of(int(token)) for token in draft.ids])
+        up = draft.probabilities >= _RAISED_TO * 2.0**bits * before
+        counts = np.where(up, draft.counts, 0) if up.any() else draft.counts
+        return int(draft.ids[counts.argmax()])
+
+    return read
+
+
+def measure(report: Report, how: How) -> None:
+    """A row for each bound, each way of reading, and both of what the leader has."""
+    wanted = [(bits, reads) for bits in how.bits for reads in ((LIKELIEST, RAISED) if bits else (LIKELIEST,))]
+    missing = [key for key in wanted if report.find(bits=key[0], reads=key[1], forced=True) is None]
+    if not missing:
+        return
+    private = canaries(how.canaries, how.seed)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hocket-group-")))
+        collection = stack.enter_context(Collection(folder, RememberingEmbedder()))
+        collection.add((name, "", text) for name, text in documents(private).items())
+        model = stack.enter_context(opened(how.model, how.dtype, AT_ONCE * (DOCUMENTS + 1)))
+        asked = [
+            (one.question, [each.text for each in collection.search(one.question, DOCUMENTS).passages])
+            for one in private
+        ]
+        longest = 1 + max(len(_ids(model, one.text)) for one in private)
+        for bits, reads in missing:
+            reader = raised(bits) if reads == RAISED else likeliest
+            for forced in (False, True):
+                led = Led(model, collection.weigh, longest if forced else how.tokens, bits, reader)
+                had = _had(led, model, private, asked, forced=forced)
+                report.add({"bits": bits, "reads": reads, "forced": forced, **counted(model, private, had, how)})
+
+
+def _had(
+    led: Led, model: LanguageModel, private: Sequence[Canary], asked: Sequence[tuple[str, Texts]], *, forced: bool
+) -> list[Had]:
+    found = []
+    starts = range(0, len(asked), AT_ONCE)
+    for first in track(starts, "reading", console=console.err(), transient=True):
+        some = slice(first, first + AT_ONCE)
+        if forced:
+            found += led.forced(asked[some], [_ids(model, one.text) for one in private[some]])
+        else:
+            found += led.followed(asked[some])
+    return found
+
+
+def _ids(model: LanguageModel, text: str) -> list[int]:
+    """As an answer's tokens: behind a space."""
+    assert isinstance(model, Worded)
+    return list(model.tokenizer(f" {text}", add_special_tokens=False)["input_ids"])
+
+
+def counted(model: LanguageModel, private: Sequence[Canary], had: Sequence[Had], how: How) -> Row:
+    """Sentences of which five words in a row, or all, were read, and the share of own runs of three tokens."""
+    spoken = [set().union(*map(grams, one.texts)) for one in had]
+    five = [float(not grams(canary.text).isdisjoint(read)) for canary, read in zip(private, spoken, strict=True)]
+    whole = [_has_whole(one.texts, canary.text) for canary, one in zip(private, had, strict=True)]
+    others = canaries(how.canaries, how.seed + _CONTROL)
+    own = leaks.own_runs([_ids(model, one.text) for one in (*private, *others)])
+    halves = {True: (own[: len(private)], private), False: (own[len(private) :], others)}
+
+    def runs(likeliest: int, *, real: bool) -> float:
+        wanted, sentences = halves[real]
+        behind = leaks.continuations(had, [_ids(model, one.question) for one in sentences], likeliest)
+        return fmean(leaks.rebuilt(each, behind) for each in wanted)
+
+    low, high = bootstrap(five)
+    return {
+        "sentences": len(private),
+        "five_words": fmean(five),
+        "low": low,
+        "high": high,
+        "whole": fmean(whole),
+        "runs": runs(0, real=True),
+        "runs_of_5": runs(5, real=True),
+        "chance": runs(0, real=False),
+    }
+
+
+def _has_whole(texts: Sequence[str], sentence: str) -> bool:
+    return any(f" {' '.join(words(sentence))} " in f" {' '.join(words(text))} " for text in texts)
+
+
+def claim(report: Report) -> None:
+    """Whether a bound leaves the leader fewer sentences than drafts without one, whichever way it reads them."""
+    report.claims.clear()
+    for forced in (False, True):
+        rows = [row for row in report.rows if row["forced"] is forced]
+        plain = max((float(row["five_words"] or 0.0) for row in rows if not row["bits"]), default=None)
+        for bits in sorted({float(row["bits"] or 0.0) for row in rows} - {0.0}):
+            most = max(float(row["five_words"] or 0.0) for row in rows if row["bits"] == bits)
+            name = f"within {bits:g} bits: sentences with five words in a row" + (", forced" if forced else "")
+            target = f"fewer than {plain:.3g}" if plain is not None else "fewer than without a bound"
+            report.claim(name, target, most, None if plain is None else most < plain)
+
+
+def _without(distribution: Distribution, ends: Sequence[int]) -> Distribution:
+    """The same without the ids that end an answer."""
+    kept = ~np.isin(distribution.ids, ends)
+    return (
+        Distribution(distribution.ids[kept], distribution.counts[kept], distribution.kept)
+        if kept.any()
+        else distribution
+    )

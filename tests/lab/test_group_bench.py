@@ -197,6 +197,9 @@ def test_a_group_must_gain_where_several_know_and_lose_nothing_else() -> None:
     worse = report_of({GROUP: [0.0] * 20, "1": [0.5] * 20}, "one part")
     answers.claim(worse)
     assert [each["holds"] for each in worse.claims] == [False]
+    one_less = report_of({GROUP: [0.5] * 19 + [0.0], PASSAGES: [0.5] * 20}, "one part")
+    answers.claim(one_less)
+    assert [each["holds"] for each in one_less.claims] == [None]
 
 
 def law(counts: dict[int, int]) -> Distribution:

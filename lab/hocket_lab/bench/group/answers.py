@@ -206,9 +206,11 @@ def _above(of: str, who: str) -> bool:
 
 
 def _claim_gain(report: Report, name: str, gains: Sequence[float], *, above: bool) -> None:
-    low, high = bootstrap(gains)
-    shown = f"{fmean(gains):+.3f} [{low:+.3f}, {high:+.3f}]"
-    report.claim(name, "above 0" if above else "not below 0", shown, low > 0 if above else high >= 0)
+    """A loss that may be chance is no loss that is known."""
+    gain, (low, high) = fmean(gains), bootstrap(gains)
+    unharmed = True if gain >= 0 else False if high < 0 else None
+    shown = f"{gain:+.3f} [{low:+.3f}, {high:+.3f}]"
+    report.claim(name, "above 0" if above else "not below 0", shown, low > 0 if above else unharmed)
 
 
 def _texts(collection: Collection, asked: Asked, number: int) -> Texts:

@@ -8,7 +8,7 @@ since it aggregates alone. It reads every draft whole, in one of two ways:
   as the bound lets it, it takes the likeliest.
 
 It follows what it reads, or (forced) it has the sentence so far from elsewhere and sees whether the draft tells how it
-goes on, which is more than any search through drafts can have. An end it never chooses.
+goes on. An end it never chooses.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ since it aggregates alone. It reads every draft whole, in one of two ways:
   as the bound lets it, it takes the likeliest.
 
 It follows what it reads, or (forced) it has the sentence so far from elsewhere and sees whether the draft tells how it
-goes on. An end it never chooses.
+goes on. An end it never chooses. Beside both stands what it has of the sentences by the question alone.
 """
 
 from __future__ import annotations
@@ -41,11 +41,12 @@ from hocket_retrieval.collection import Collection
 from hocket_tools import console
 from hocket_tools.embedding import RememberingEmbedder
 
-LIKELIEST, RAISED = "likeliest", "raised"
+LIKELIEST, RAISED, NOTHING = "likeliest", "raised", "question alone"
 COLUMNS = ("bits", "reads", "forced", "sentences", "five_words", "low", "high", "whole", "runs", "runs_of_5", "chance")
 AT_ONCE = 8
 _CONTROL = 1  # added to the seed: sentences that nobody read
 _RAISED_TO = 0.9  # of what the bound lets a draft raise a token: counts are rounded
+_NO_BITS = 2.0**-30  # such a draft is what the question alone gives
 _NO_RULE = Rule(seed=0, temperature=0.0, top_p=1.0)  # the leader chooses
 
 Reader = Callable[[Distribution, Distribution], int]  # of a draft, and of what the question alone gives
@@ -143,7 +144,8 @@ def raised(bits: float) -> Reader:
 
 def measure(report: Report, how: How) -> None:
     """A row for each bound, each way of reading, and both of what the leader has."""
-    wanted = [(bits, reads) for bits in how.bits for reads in ((LIKELIEST, RAISED) if bits else (LIKELIEST,))]
+    bounds = [(bits, reads) for bits in how.bits for reads in ((LIKELIEST, RAISED) if bits else (LIKELIEST,))]
+    wanted: list[tuple[float | None, str]] = [(None, NOTHING), *bounds]
     missing = [key for key in wanted if report.find(bits=key[0], reads=key[1], forced=True) is None]
     if not missing:
         return
@@ -159,9 +161,10 @@ def measure(report: Report, how: How) -> None:
         ]
         longest = 1 + max(len(_ids(model, one.text)) for one in private)
         for bits, reads in missing:
-            reader = raised(bits) if reads == RAISED else likeliest
+            reader = raised(bits or 0.0) if reads == RAISED else likeliest
+            most_bits = _NO_BITS if bits is None else bits
             for forced in (False, True):
-                led = Led(model, collection.weigh, longest if forced else how.tokens, bits, reader)
+                led = Led(model, collection.weigh, longest if forced else how.tokens, most_bits, reader)
                 had = _had(led, model, private, asked, forced=forced)
                 report.add({"bits": bits, "reads": reads, "forced": forced, **counted(model, private, had, how)})
 
@@ -221,13 +224,17 @@ def claim(report: Report) -> None:
     """Whether a bound leaves the leader fewer sentences than drafts without one, whichever way it reads them."""
     report.claims.clear()
     for forced in (False, True):
-        rows = [row for row in report.rows if row["forced"] is forced]
-        plain = max((float(row["five_words"] or 0.0) for row in rows if not row["bits"]), default=None)
-        for bits in sorted({float(row["bits"] or 0.0) for row in rows} - {0.0}):
-            most = max(float(row["five_words"] or 0.0) for row in rows if row["bits"] == bits)
+        plain = _most(report, 0.0, forced=forced)
+        for bits in sorted({float(row["bits"]) for row in report.rows if row["bits"]}):
+            most = _most(report, bits, forced=forced)
             name = f"within {bits:g} bits: sentences with five words in a row" + (", forced" if forced else "")
             target = f"fewer than {plain:.3g}" if plain is not None else "fewer than without a bound"
-            report.claim(name, target, most, None if plain is None else most < plain)
+            report.claim(name, target, most or 0.0, None if plain is None or most is None else most < plain)
+
+
+def _most(report: Report, bits: float, *, forced: bool) -> float | None:
+    rows = [row for row in report.rows if row["bits"] == bits and row["forced"] is forced]
+    return max((float(row["five_words"] or 0.0) for row in rows), default=None)
 
 
 def _without(distribution: Distribution, ends: Sequence[int]) -> Distribution:

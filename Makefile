@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PREFIX ?= /opt/hocket
 ETC = $(DESTDIR)/etc
 
-.PHONY: help demo picture test test-slow test-long test-again test-vllm open-webui fuzz docs bench-smoke check install install-vllm install-units lock check-lock clean
+.PHONY: help demo picture test test-slow test-long test-again test-vllm open-webui fuzz clients docs bench-smoke check install install-vllm install-units lock check-lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="	" read -r name what; do \
@@ -28,7 +28,7 @@ test: install ## run the test suite
 test-slow: install ## run what `make test` leaves out since it takes long, as CI does
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder -m slow
 
-test-long: install open-webui .venv-fuzz/ready ## run every test, one after another, and some again with a published model
+test-long: install open-webui .venv-fuzz/ready .venv-clients/ready ## run every test, one after another, and some again with a published model
 	$(BIN)/python -m pytest -q
 	$(MAKE) test-vllm WHAT="long or not long"
 	$(BIN)/hocket model get smollm2 --float
@@ -54,6 +54,9 @@ open-webui: .venv-open-webui/ready ## make .venv-open-webui (7 GB), for the test
 
 fuzz: install .venv-fuzz/ready ## send 10,000 requests that are made from /openapi.json
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -s -m long tests/gateway/test_fuzz.py
+
+clients: install .venv-clients/ready ## ask a pair over HTTP by litellm, langchain-openai and llm
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m long tests/gateway/test_clients.py
 
 docs: install .venv-docs/ready ## build the site of all pages, which can be searched, in build/docs/html
 	$(BIN)/python -m hocket_tools.site
@@ -108,5 +111,5 @@ check-lock: install ## check that each Python from the oldest on installs requir
 	$(BIN)/python -m hocket_tools.lock check
 
 clean: ## remove the virtual environment and everything built
-	rm -rf .venv .venv-vllm .venv-open-webui .venv-fuzz .venv-docs build dist models/dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-vllm .venv-open-webui .venv-fuzz .venv-clients .venv-docs build dist models/dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 from jsonschema import ValidationError
-from response_schema import check_event
+from response_schema import OF_A_RESPONSE, check_event
 from serving import Served
 
 from hocket_client import Turn
@@ -94,6 +94,31 @@ def test_events_come_in_order_with_their_numbers(front: Served) -> None:
     assert part["annotations"] == [event["annotation"] for event in events if event["type"] == ORDER[5]]
     begun = events[0]["response"]
     assert (begun["status"], set(whole) - set(begun)) == ("in_progress", {"hocket"})
+
+
+@pytest.mark.parametrize(
+    ("body", "last"),
+    [
+        ({"stop": ["a", "e", "i", "o", "u"], "max_output_tokens": 64}, "response.completed"),
+        ({"top_logprobs": 2, "instructions": "duno", "metadata": {"a": "b"}, "user": "anna"}, "response.incomplete"),
+        ({"background": True, "temperature": 0.8, "top_p": 0.5}, "response.incomplete"),
+        ({"store": False, "model": "hocket-alone", "truncation": "auto"}, "response.incomplete"),
+    ],
+)
+def test_every_event_fits_its_kind(front: Served, body: dict[str, Any], last: str) -> None:
+    """Whatever is asked for; without any one field that a response must have, it does not."""
+    lines = post(front, stream=True, **body).text.splitlines()
+    events = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: {")]
+    assert events[-1]["type"] == last
+    for event in events:
+        check_event(event)
+    for name in OF_A_RESPONSE:
+        with pytest.raises(ValidationError):
+            check_event({**events[-1], "response": without(events[-1]["response"], name)})
+
+
+def without(response: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in response.items() if key != name}
 
 
 def test_an_answer_that_ends_by_itself_is_complete(front: Served) -> None:

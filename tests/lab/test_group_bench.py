@@ -24,7 +24,7 @@ from hocket_lab.bench.group.answers import ALONE, BEST, GROUP, HOME, PASSAGES
 from hocket_lab.bench.group.privacy import Had, Led, likeliest, raised
 from hocket_lab.bench.group.worlds import MTRAG, PARTS, worlds
 from hocket_lab.bench.parties import Draft, Parties
-from hocket_lab.bench.report import Report
+from hocket_lab.bench.report import Report, Row
 from hocket_lab.bench.two_sides import Asked, TwoSides
 
 TOKENS = 8
@@ -248,16 +248,16 @@ def test_the_drafts_that_a_leader_reads_are_within_the_bound(model: LanguageMode
 
 
 def test_a_bound_must_leave_a_leader_fewer_sentences() -> None:
-    """By the better of both ways of reading; followed and forced apart."""
+    """By the better of both ways of reading; followed and forced apart; where intervals overlap nobody can tell."""
     report = Report({})
     for bits, reads, five in ((0.0, "likeliest", 0.5), (1.0, "likeliest", 0.1), (1.0, "raised", 0.5)):
-        report.rows += [
-            {"bits": bits, "reads": reads, "forced": forced, "five_words": five} for forced in (False, True)
-        ]
-    report.rows[-1]["five_words"] = 0.4
-    report.rows.append({"bits": None, "reads": "question alone", "five_words": 0.9, "forced": True})
-    privacy.claim(report)
-    assert [(each["measured"], each["holds"]) for each in report.claims] == [(0.5, False), (0.4, True)]
+        row: Row = {"bits": bits, "reads": reads, "five_words": five, "low": five - 0.1, "high": five + 0.1}
+        report.rows += [row | {"forced": forced} for forced in (False, True)]
+    report.rows.append(row | {"bits": None, "reads": "question alone", "five_words": 0.9, "forced": True})
+    for five, holds in ((0.5, False), (0.35, None), (0.25, True)):
+        report.rows[-2] |= {"five_words": five, "low": five - 0.1, "high": five + 0.1}
+        privacy.claim(report)
+        assert [each["holds"] for each in report.claims] == [False, holds]
 
 
 def test_what_counts_as_read_is_five_words_of_the_sentence_itself(model: LanguageModel) -> None:

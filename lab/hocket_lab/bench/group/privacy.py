@@ -228,13 +228,23 @@ def claim(report: Report) -> None:
         for bits in sorted({float(row["bits"]) for row in report.rows if row["bits"]}):
             most = _most(report, bits, forced=forced)
             name = f"within {bits:g} bits: sentences with five words in a row" + (", forced" if forced else "")
-            target = f"fewer than {plain:.3g}" if plain is not None else "fewer than without a bound"
-            report.claim(name, target, most or 0.0, None if plain is None or most is None else most < plain)
+            shown = " beside ".join(f"{share:.3g} [{low:.3g}, {high:.3g}]" for share, low, high in (most, plain))
+            report.claim(name, "fewer than without a bound", shown, _fewer(most, plain))
 
 
-def _most(report: Report, bits: float, *, forced: bool) -> float | None:
+def _most(report: Report, bits: float, *, forced: bool) -> tuple[float, float, float]:
+    """The share of sentences with its interval, of the better way of reading; nothing is known where none was read."""
     rows = [row for row in report.rows if row["bits"] == bits and row["forced"] is forced]
-    return max((float(row["five_words"] or 0.0) for row in rows), default=None)
+    read = [tuple(float(row[name] or 0.0) for name in ("five_words", "low", "high")) for row in rows]
+    share, low, high = max(read, default=(0.0, 0.0, 1.0))
+    return share, low, high
+
+
+def _fewer(most: tuple[float, float, float], plain: tuple[float, float, float]) -> bool | None:
+    """None where the intervals overlap."""
+    if most[0] >= plain[0]:
+        return False
+    return True if most[2] < plain[1] else None
 
 
 def _without(distribution: Distribution, ends: Sequence[int]) -> Distribution:

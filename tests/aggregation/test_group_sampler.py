@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from hocket_daemon.aggregation.exchange import Draft, SessionTerms
+from hocket_daemon.aggregation.group_exchange import GroupExchange
 from hocket_daemon.aggregation.likelihood_ratio import advantages, likelihood_ratio
 from hocket_daemon.aggregation.sampler import MIN_OF_DEVICE, eta_device, etas, mix, mixture
 from hocket_daemon.engine.sampling.distribution import Distribution
@@ -140,3 +142,23 @@ def test_acceptance_falls_as_shares_are_split() -> None:
         rates.append(np.mean(accepted))
     assert rates == sorted(rates, reverse=True)
     assert stats.binomtest(int(rates[0] * 600), 600, rates[2]).pvalue < 1e-3
+
+
+def test_members_are_compared_by_the_question_where_the_asked_device_has_no_passage() -> None:
+    """Its log h is None, and it has told nothing: the others weigh as among themselves."""
+    rng = np.random.default_rng(3)
+    terms = SessionTerms(bytes(16), Rule(1, **PLAIN), "coupled", frozenset(), 4)
+    exchange = GroupExchange(terms, 1.0)
+    told = {"ben": [40, 90, 20], "carl": [4000, 9000, 7000]}
+    for name, likelihoods in told.items():
+        exchange.present.add(name)
+        exchange.add_likelihoods(name, likelihoods)
+    law = random_distribution(rng, np.arange(9), 1.0)
+    at = exchange.confirmed.digest
+    for name in told:
+        exchange.add_draft(name, Draft(0, at, 0, law, 1.0, 0.0))
+    own = Draft(0, at, 0, law, None, 0.0)
+    shares = {name: share for name, share, _ in exchange._weighed(0, own)}
+    more = advantages(list(told.values()))
+    assert [shares[name] for name in ("", "ben", "carl")] == etas([None, 1.0 + more[0], 1.0 + more[1]])
+    assert shares["ben"] > 10 * shares["carl"]

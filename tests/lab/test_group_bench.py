@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from exact import exact
 from hocket_bus.messages import WEIGHTS, Weights
 from hocket_daemon.aggregation.sampler import MIN_OF_DEVICE, target
 from hocket_daemon.aggregation.settings import GroupSettings
@@ -17,7 +18,6 @@ from hocket_daemon.engine.catalog.engines import open_model
 from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.engine.sampling.distribution import Distribution
 from hocket_daemon.engine.sampling.drawing import Rule, draw
-from hocket_daemon.engine.settings import ModelSettings
 from hocket_lab.bench.canaries import canaries
 from hocket_lab.bench.group import answers, privacy
 from hocket_lab.bench.group.answers import ALONE, BEST, GROUP, HOME, PASSAGES
@@ -45,8 +45,7 @@ def scores(query: str, passages: Sequence[str]) -> list[float]:
 @pytest.fixture(scope="module")
 def model(tiny_models: dict[str, Path]) -> LanguageModel:
     """A small one with random weights, which keeps nothing: what is read again is computed in the same way."""
-    how = ModelSettings(name=str(tiny_models["device"]), dtype="float32", threads=1, slots=64)
-    return open_model(how, "device")
+    return open_model(exact(name=str(tiny_models["device"]), slots=64), "device")
 
 
 def table(draft: Draft) -> dict[int, float]:

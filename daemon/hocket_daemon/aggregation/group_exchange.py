@@ -83,16 +83,19 @@ class GroupExchange(Exchange):
     def _weighed(self, step: int, own: Draft) -> list[tuple[str, float, Draft]]:
         """Of all who take part: who, its share η, and its draft; the asked device first."""
         drafts = {LEADER: own} | {name: self._drafts[name][step] for name in sorted(self.present)}
-        more = self._advantages(drafts)
+        more = self._advantages([name for name, draft in drafts.items() if draft.log_h is not None])
         logs = [None if draft.log_h is None else draft.log_h + more[name] for name, draft in drafts.items()]
         shares = etas(logs, self._most_say if len(drafts) > 2 else 1.0)
         return [(name, eta, draft) for (name, draft), eta in zip(drafts.items(), shares, strict=True)]
 
     def _advantages(self, names: Iterable[str]) -> dict[str, float]:
-        """Nats that each party's passages weigh more since they explain the question better; of all, or of none."""
+        """Nats that each party's passages weigh more since they explain the question better; of all, or of none.
+
+        `names` are those that have passages.
+        """
         known = {name: self._likelihoods.get(name) for name in names}
         told = [logs for logs in known.values() if logs is not None]
-        if len(told) < len(known):
+        if len(told) < len(known) or not told:
             return dict.fromkeys(known, 0.0)
         return dict(zip(known, advantages(told), strict=True))
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
-from simulation import VOCABULARY, model
+from simulation import VOCABULARY, model, opening
 
 from hocket_bus import messages as wire
-from hocket_bus.messages import Begin, Prompt, Sampling
+from hocket_bus.messages import Begin
 from hocket_bus.wire import decode, encode
 from hocket_daemon.aggregation.dialogue import Dialogue, Effects
 from hocket_daemon.aggregation.group_dialogue import GroupDialogue
@@ -80,25 +80,8 @@ class GroupWorld:
     def __init__(self, seed: int, members: int, *, breaks: bool = False) -> None:
         rng = self.rng = random.Random(seed)
         self.salt, self.breaks = seed, breaks
-        self.begin = Begin(
-            session=seed.to_bytes(16, "big"),
-            epoch=0,
-            prompt=Prompt(query=""),
-            task="answer",
-            documents=2,
-            eos=[3] if rng.random() < 0.5 else [],
-            sampling=Sampling(
-                seed=rng.getrandbits(64),
-                temperature=rng.choice([0.0, 0.7, 1.0]),
-                top_p=rng.choice([0.9, 1.0]),
-                max_tokens=rng.randint(5, 120 if breaks else 30),
-            ),
-            method="coupled",
-            weights="likelihood",
-            reweigh_every=1,
-            relevance_temperature=0.05,
-            wire_mass=0.98,
-        )
+        most = 120 if breaks else 30
+        self.begin = opening(seed, rng, "coupled", most_tokens=most, weights="likelihood", relevance_temperature=0.05)
         self.leader = GroupDialogue(self.begin, guard="off", most_say=MOST_SAY, vocabulary=VOCABULARY)
         self.leader.add_likelihoods(likelihoods(LEADER, seed))
         self.leader.exchange.window = rng.randint(1, 8)
@@ -142,6 +125,7 @@ class GroupWorld:
 
     def open(self, name: str) -> None:
         behind = self.leader.open(name)
+        self.near[name].on_asked()
         begin = msgspec.structs.replace(self.begin, epoch=self.leader.epoch_of(name))
         for message in (begin, *behind):
             self.send(name, "there", message)

@@ -38,6 +38,37 @@ def model(side: str, salt: int, prefix: list[int]) -> Distribution:
     return truncate(weights / weights.sum(), 0.98)
 
 
+def opening(
+    seed: int,
+    rng: random.Random,
+    method: str,
+    *,
+    most_tokens: int,
+    weights: str = "static",
+    relevance_temperature: float = 1.0,
+) -> Begin:
+    """Of a session that is drawn: short or long, greedy or warm, with an end of its own or none."""
+    return Begin(
+        session=seed.to_bytes(16, "big"),
+        epoch=0,
+        prompt=Prompt(query=""),
+        task="answer",
+        documents=2,
+        eos=[3] if rng.random() < 0.5 else [],
+        sampling=Sampling(
+            seed=rng.getrandbits(64),
+            temperature=rng.choice([0.0, 0.7, 1.0]),
+            top_p=rng.choice([0.9, 1.0]),
+            max_tokens=rng.randint(5, most_tokens),
+        ),
+        method=method,
+        weights=weights,
+        reweigh_every=1,
+        relevance_temperature=relevance_temperature,
+        wire_mass=0.98,
+    )
+
+
 def reference(begin: Begin, salt: int, solo: frozenset[int]) -> list[int]:
     """The synchronous loop: one token after another, both distributions in hand; solo steps from the device alone."""
     rule = Rule(begin.sampling.seed, begin.sampling.temperature, begin.sampling.top_p)
@@ -108,25 +139,7 @@ class World:
     ) -> None:
         rng = random.Random(seed)
         self.rng, self.salt, self.near_ties, self.breaks = rng, seed, near_ties, breaks
-        self.begin = Begin(
-            session=seed.to_bytes(16, "big"),
-            epoch=0,
-            prompt=Prompt(query=""),
-            task="answer",
-            documents=2,
-            eos=[3] if rng.random() < 0.5 else [],
-            sampling=Sampling(
-                seed=rng.getrandbits(64),
-                temperature=rng.choice([0.0, 0.7, 1.0]),
-                top_p=rng.choice([0.9, 1.0]),
-                max_tokens=rng.randint(5, 40),
-            ),
-            method=aggregation,
-            weights="static",
-            reweigh_every=1,
-            relevance_temperature=1.0,
-            wire_mass=0.98,
-        )
+        self.begin = opening(seed, rng, aggregation, most_tokens=40)
         speed = {side: rng.uniform(0.001, 0.05) for side in ("device", "cloud")}
         shares = {"device": shares_drafts, "cloud": True}
         self.nodes = {

@@ -30,6 +30,14 @@ from hocket_tools.caller import Caller
 from ports import free_port
 from waiting import WAIT_S, until
 
+HOME = "The boiler in the cellar of Elm House was serviced by Karsten Dahl on the third of March."
+BOAT = (
+    "The sailing boat Halcyon lies at berth 41 of the Marstal marina. "
+    "The harbour master Inge Thorsen keeps the spare key of the Halcyon."
+)
+CHOIR = "The choir Vox Borealis rehearses on Thursdays in the Trinity chapel. Its conductor is Aurel Benko."
+OF_BOAT = "At which berth does the sailing boat Halcyon lie?"
+OF_HOME = "By whom was the boiler in the cellar of Elm House serviced?"
 EVIDENCE = GateSettings()
 PATIENT = GroupSettings(patience_ms=1000 * WAIT_S / 10, reading_s=WAIT_S / 10)  # the machine may be busy
 
@@ -165,6 +173,13 @@ class Family:
         for entry in read(made.folder / "ledger"):
             sums[entry.kind] = sums.get(entry.kind, 0) + entry.size_bytes
         return sums
+
+    def sealed_bytes(self, name: str) -> int:
+        """Bytes that a device has sealed for others, by its ledger."""
+        made = self.devices[name]
+        assert made.device is not None
+        made.device.ledger.write()
+        return sum(entry.size_bytes for entry in read(made.folder / "ledger") if entry.peer.endswith(", sealed"))
 
     def _place(self, name: str) -> Path:
         folder = self.folder / name

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from family import Family, family
+from family import BOAT, CHOIR, HOME, OF_BOAT, OF_HOME, Family, family
 from harness import Pair
 
 from hocket_bus.errors import BadRequest, Unavailable
@@ -20,15 +20,6 @@ from hocket_lab.bench.canaries import grams
 from hocket_lab.link.tap import Tap, messages
 from hocket_tools.caller import Caller
 from waiting import WAIT_S, until
-
-HOME = "The boiler in the cellar of Elm House was serviced by Karsten Dahl on the third of March."
-BOAT = (
-    "The sailing boat Halcyon lies at berth 41 of the Marstal marina. "
-    "The harbour master Inge Thorsen keeps the spare key of the Halcyon."
-)
-CHOIR = "The choir Vox Borealis rehearses on Thursdays in the Trinity chapel. Its conductor is Aurel Benko."
-OF_BOAT = "At which berth does the sailing boat Halcyon lie?"
-OF_HOME = "By whom was the boiler in the cellar of Elm House serviced?"
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 import pytest
-from family import PATIENT, Family, family
+from family import BOAT, CHOIR, HOME, OF_BOAT, OF_HOME, PATIENT, Family, family
 
 from hocket_bus.messages import AggregationOutcome, Message, Sealed
 from hocket_bus.sockets import Received
@@ -18,19 +18,11 @@ from hocket_bus.wire import encode
 from hocket_daemon.aggregation.settings import GroupSettings
 from hocket_daemon.auto import Group
 from hocket_lab.bench.canaries import grams
-from waiting import WAIT_S
+from waiting import WAIT_S, until
 
-HOME = "The boiler in the cellar of Elm House was serviced by Karsten Dahl on the third of March."
-BOAT = (
-    "The sailing boat Halcyon lies at berth 41 of the Marstal marina. "
-    "The harbour master Inge Thorsen keeps the spare key of the Halcyon."
-)
-CHOIR = "The choir Vox Borealis rehearses on Thursdays in the Trinity chapel. Its conductor is Aurel Benko."
 CANARY_WORDS = [
     f"{a}{b}{c}" for a in ("kal", "mir", "dun", "sor") for b in ("a", "e", "o") for c in ("vin", "tek", "lum")
 ]
-OF_BOAT = "At which berth does the sailing boat Halcyon lie?"
-OF_HOME = "By whom was the boiler in the cellar of Elm House serviced?"
 QUESTION = "At which berth does the sailing boat Halcyon lie, and who conducts the choir Vox Borealis?"
 
 
@@ -200,3 +192,21 @@ def test_members_are_found_by_what_they_share(made: Family, way: Literal["drafts
     assert kept.routing is not None
     assert kept.routing.way == "home"
     assert {name for name, size in made.ledger("anna").items() if size != before.get(name)} <= {"control"}
+
+
+def test_every_byte_of_every_box_is_in_the_ledger_of_who_has_sent_it(made: Family) -> None:
+    """Openings, tokens, drafts, refusals, and the empty box of who takes part: as many as the cloud has passed on."""
+    names = ["anna", "ben", "carl"]
+    made.start_cloud(names, {"family": names})
+    for name, text, allowed in zip(names, (HOME, BOAT, CHOIR), ((), ("anna",), ()), strict=True):
+        made.start_device(name, text, drafts_for=allowed)
+    with made.devices["anna"].client() as client:
+        options = {"mode": "graph", "members": ("ben", "carl"), "max_tokens": 6, "unknown": "answer"}
+        client.ask(QUESTION, deadline_s=WAIT_S, **options).result()  # type: ignore[arg-type]
+    passed = made.cloud.services.counters
+
+    def counted() -> int:
+        return sum(made.sealed_bytes(name) for name in names)
+
+    until(lambda: 0 < counted() == passed.metrics()["sealed_bytes_total"])
+    assert made.sealed_bytes("carl") > 0, "a refusal is counted, too"

@@ -84,6 +84,7 @@ class GroupLeader(DraftingLeader):
         self._drafter = Drafter(services, self._begin, self, self._dialogue, side="device")
         self._seats: dict[str, Seat] = {}
         self._find_by_s = inf
+        self._found = False  # the cloud has said who is there
         self._looked = False
         self._warned: set[str] = set()
 
@@ -119,6 +120,7 @@ class GroupLeader(DraftingLeader):
         if isinstance(outcome, HocketError):
             self._notify(outcome.text)
         else:
+            self._found = True
             if self._reply.route is not None:
                 self._reply.route.found([member.name for member in outcome.members], named=bool(self._invited.names))
             for line in outcome.notices:
@@ -150,6 +152,7 @@ class GroupLeader(DraftingLeader):
     def _open(self, name: str, seat: Seat) -> None:
         """Ask a member along, where the answer is now."""
         self._note(f"{name} asked along")
+        seat.member.on_asked()
         behind = self._dialogue.open(name)
         prompt = self._services.history.shareable(self._begin.prompt, name)
         escalates = self._begin.escalates and name == CLOUD
@@ -270,16 +273,16 @@ class GroupLeader(DraftingLeader):
     def _on_peer(self, up: bool, reason: HocketError | None) -> None:
         now = time.monotonic()
         if not up:
-            self._find_by_s = inf if self._steps else self._find_by_s
+            self._find_by_s = inf
             for seat in self._seats.values():
                 seat.member.on_lost(now)
             self._warn("link", f"{reason.text if reason is not None else 'the link is down'}; answering alone")
-        elif not self._seats:
-            self._find()
         else:
             self._warned.discard("link")
             for name, seat in self._seats.items():
                 self._ask_anew(name, seat)
+            if not self._found:
+                self._find()
         self._changed()
 
     def _ask_anew(self, name: str, seat: Seat) -> None:
@@ -342,11 +345,11 @@ class GroupLeader(DraftingLeader):
         for name in sorted(exchange.expelled):
             if self._seats[name].member.state != "gone":
                 self._leave(name, "led the answer to where only your documents go on")
-        for name in sorted(exchange.doubted - self._warned):
-            self._warn(name, f"{name} led the answer to where your documents go on: most likely by chance")
+        for name in sorted(exchange.doubted):
+            self._warn(f"{name} steers", f"{name} led the answer to where your documents go on: most likely by chance")
 
     def _welcome(self, name: str) -> None:
-        if name in self._warned - self._dialogue.exchange.doubted:
+        if name in self._warned:
             self._warned.discard(name)
             self._notify(f"{name} is back: answering together again")
 
@@ -385,10 +388,11 @@ class GroupLeader(DraftingLeader):
             self._conclude(finish)
 
     def _had_a_part(self) -> list[str]:
-        """Who can be asked, and has a part in the answer."""
+        """Who has a part in the answer, and is there to tell its sources; who has left has told them."""
         parts = self._dialogue.exchange.parts[: len(self._steps)]
         named = {name for each in parts for name, part in each.items() if part > 0}
-        return [name for name in sorted(named) if self._seats[name].peer.up]
+        seats = {name: self._seats[name] for name in sorted(named)}
+        return [name for name, seat in seats.items() if seat.peer.up and seat.member.awaited]
 
     def _on_sources(self, seat: Seat, message: Sources) -> None:
         seat.sources = self._dialogue.sources(message)

@@ -29,6 +29,7 @@ class GroupMember:
         self.state: State = "asked"
         self.rtt_s = rtt_s
         self._patience = patience
+        self._is_asked = True  # and has not read since
         self._by_s = now + rtt_s + patience.step_s  # a sign of life, the first draft, or the next one
         self._retry_at_s = inf
         self._retry_s = RETRY_S[0]
@@ -48,9 +49,17 @@ class GroupMember:
         if self.state == "asked":
             self.state, self._by_s = "reading", now + self._patience.first_s
 
+    def on_asked(self) -> None:
+        """It was asked anew, where the answer is."""
+        self._is_asked = True
+
     def on_ready(self) -> None:
-        """It has read, and is where the answer is or will be: the next step waits for its draft."""
-        if self.state != "gone":
+        """It has read, and is where the answer is or will be: the next step waits for its draft.
+
+        Once for each time that it was asked: whoever says it again and again is waited for no more often.
+        """
+        if self.state != "gone" and self._is_asked:
+            self._is_asked = False
             self.state, self._by_s, self._retry_at_s = "present", inf, inf
 
     def on_lacking(self, now: float, lacking: bool) -> None:

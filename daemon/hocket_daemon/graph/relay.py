@@ -6,7 +6,7 @@ It cannot open them. It sees who speaks to whom, when, and how much; a box goes 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from hocket_bus.errors import HocketError
@@ -17,7 +17,6 @@ from hocket_bus.messages import (
     Matched,
     Matching,
     MembersFound,
-    Message,
     Sealed,
     Unreached,
 )
@@ -27,6 +26,7 @@ from ..monitoring.counters import Counters
 from ..serving.retrieval import RetrievalClient
 from .members import Members
 
+NOT_OTHER = "is no device of your group"  # whether it is anybody's is none of the asker's business
 NO_GROUP = "the cloud names no other device of your group: see [federation] groups there"
 
 
@@ -58,7 +58,7 @@ class Relay:
         assert isinstance(asked, FindMembers)
         others = self._members.others(self._name(event))
         if asked.names:
-            strange = [f"{name} is no device of your group" for name in asked.names if name not in others]
+            strange = [f"{name} {NOT_OTHER}" for name in asked.names if name not in others]
             named = [Matching(device=name, subgraph=0, score=0.0) for name in asked.names if name in others]
             self._send_found(event.route, asked, named, strange)
         elif not others:
@@ -104,10 +104,11 @@ class Relay:
         assert isinstance(box, Sealed)
         sender = self._name(event)
         self._members.back(event.route)
-        there = self._members.route_of(box.member) if box.member in self._members.others(sender) else None
-        reply: Callable[[Message], None] = partial(self._server.send, event.route)
+        is_other = box.member in self._members.others(sender)
+        there = self._members.route_of(box.member) if is_other else None
         if there is None:
-            reply(Unreached(session=box.session, member=box.member, why=self._members.why_not(box.member)))
+            why = self._members.why_not(box.member) if is_other else NOT_OTHER
+            self._server.send(event.route, Unreached(session=box.session, member=box.member, why=why))
             return
         self._counters.add("sealed_boxes_total")
         self._counters.add("sealed_bytes_total", len(box.payload))

@@ -80,15 +80,18 @@ class SealedPeer:
         self._gate.check(message)
         if isinstance(message, Begin):
             self.channel = Channel.opening(self._own, self.key, self.session)
-        self.send_box(_packed(_as_it_leaves(message)), message)
+        self._gate.count(message, self._send_box(_packed(_as_it_leaves(message))))
 
-    def send_box(self, text: bytes, message: Message | None = None) -> None:
-        """One that holds `text`, which is `message`; none says that this device takes part."""
+    def sign(self) -> None:
+        """An empty box: this device takes part, and reads."""
+        self._gate.add("control", self.session, self._send_box(b""))
+
+    def _send_box(self, text: bytes) -> int:
+        """One that holds `text`; its size."""
         assert self.channel is not None
         box = self.channel.seal(text)
         self.link.send(Sealed(session=self.session, member=self.user, payload=box))
-        if message is not None:
-            self._gate.count(message, len(box))
+        return len(box)
 
 
 @dataclass(slots=True)
@@ -262,11 +265,11 @@ class SealedCircle:
         except HocketError as error:
             log.warning("no drafts for a device", device=box.member, reason=str(error))
             reply = Forbidden(error.text)  # what to do about it is for its own owner
-            peer.send_box(_packed(refused(reply, opening.session, opening.epoch)))
+            peer.send(refused(reply, opening.session, opening.epoch))
             return
         self._followed = {key: each for key, each in self._followed.items() if self._openings.follows(*key)}
         self._followed[box.session, box.member] = peer
-        peer.send_box(b"")
+        peer.sign()
         self._openings.take(opening, peer)
 
     def _check_allowed(self, name: str, key: bytes) -> None:

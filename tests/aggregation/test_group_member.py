@@ -1,0 +1,70 @@
+"""How long the asked device waits for one member, by its pure state machine."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import inf
+
+import pytest
+
+from hocket_daemon.aggregation.group_member import GroupMember, Patience
+
+PATIENCE = Patience(step_s=1.0, first_s=5.0)
+
+
+def late(member: GroupMember, now: float) -> float:
+    """When it is given up whose draft alone is missing from `now` on."""
+    member.on_lacking(now, True)
+    assert member.awaited
+    until_s = member.due_s
+    assert member.tick(until_s) == "late"
+    assert not member.awaited
+    return until_s
+
+
+def test_a_silent_one_costs_its_patience_once_and_is_asked_ever_more_seldom() -> None:
+    """Without a sign of life it is waited for no more, however often it is asked."""
+    member, waited, asked = GroupMember(PATIENCE, 0.1, now=0.0), [], []
+    while (now := member.due_s) < 100:
+        verdict = member.tick(now)
+        (waited if verdict == "late" else asked).append(now)
+        if verdict == "ask anew":
+            member.on_asked()
+        assert not member.awaited
+    assert waited == [1.1]
+    between = [after - before for before, after in pairwise([*waited, *asked])]
+    assert between == pytest.approx([2.0, 4.0, 8.0, 16.0, 30.0, 30.0])
+
+
+def test_who_says_again_and_again_that_it_has_read_is_waited_for_once() -> None:
+    """And once more only when it was asked anew: so nobody can stall every step."""
+    member = GroupMember(PATIENCE, 0.1, now=0.0)
+    member.on_sign(0.0)
+    member.on_ready()
+    until_s = late(member, 3.0)
+    assert until_s == 3.0 + 0.1 + 1.0
+    for _ in range(5):
+        member.on_ready()
+        assert not member.awaited
+    assert member.tick(member.due_s) == "ask anew"
+    member.on_asked()
+    member.on_ready()
+    assert member.awaited
+    late(member, 20.0)
+    member.on_ready()
+    assert not member.awaited
+
+
+def test_who_reads_is_waited_for_at_the_first_token_and_joins_when_it_has_read() -> None:
+    """Beyond that the answer begins without it; who is gone never comes back."""
+    member = GroupMember(PATIENCE, 0.1, now=0.0)
+    member.on_sign(0.2)
+    assert member.due_s == 5.2
+    assert member.tick(5.2) == "late"
+    member.on_ready()
+    assert (member.awaited, member.due_s) == (True, inf)
+    member.on_gone()
+    member.on_asked()
+    member.on_ready()
+    member.on_lost(9.0)
+    assert (member.state, member.due_s) == ("gone", inf)

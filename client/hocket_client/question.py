@@ -151,7 +151,7 @@ class Options(TypedDict, total=False):
     temperature: float  # 0 is greedy
     top_p: float
     logprobs: int | None  # of how many of the likeliest tokens in each place, beside the token's own; None: of none
-    documents: int  # passages a side
+    documents: int | None  # passages a side; None: as many as the asked side's model reads well
     within: str | tuple[str, ...]  # folders, or documents, of the asked side from which alone its passages are
     unknown: Unknown  # what comes of a question that nothing found is about: say (so), mark (the answer), answer
     asker: str  # for whom a program asks, for the asked side's records
@@ -183,7 +183,7 @@ def ask_message(
     temperature: float = DRAWN.temperature,
     top_p: float = DRAWN.top_p,
     logprobs: int | None = DRAWN.logprobs,
-    documents: int = DEFAULTS.documents,
+    documents: int | None = DEFAULTS.documents,
     within: str | tuple[str, ...] = (),
     unknown: Unknown = DEFAULTS.unknown,
     shares: bool = DEFAULTS.shares,
@@ -272,7 +272,7 @@ def _in_range(ask: Ask, pace: float) -> Ask:
         (0 <= sampling.temperature <= 10, f"temperature is {sampling.temperature}", "use 0 (greedy) to 10"),
         (0 < sampling.top_p <= 1, f"top_p is {sampling.top_p}", "use more than 0 and at most 1"),
         (0 <= (sampling.logprobs or 0) <= MAX_LOGPROBS, f"logprobs is {sampling.logprobs}", f"use 0 to {MAX_LOGPROBS}"),
-        (0 <= ask.documents <= 64, f"documents is {ask.documents}", "use 0 to 64"),
+        (0 <= (ask.documents or 0) <= 64, f"documents is {ask.documents}", "use 0 to 64"),
         (0 <= sampling.seed < 1 << 64, f"seed is {sampling.seed}", "use 0 to 2^64 - 1"),
         (0 <= pace <= 10_000, f"pace is {pace}", "use 0 (as they come) to 10000 tokens a second"),
         (0 < ask.deadline_s < math.inf, f"deadline_s is {ask.deadline_s}", "use more than 0, and an end"),

@@ -75,7 +75,7 @@ class GraphMode:
 
     def _drafts(self, ask: Ask) -> bool:
         """Whether other devices send drafts for it."""
-        return bool(ask.documents) and (self._group.settings.with_ != "passages" or bool(options_of(ask).members))
+        return ask.documents != 0 and (self._group.settings.with_ != "passages" or bool(options_of(ask).members))
 
     def _beyond(self, ask: Ask, reply: Reply, peer: Peer | None) -> Session:
         """With others: their drafts, or their passages, which the cloud reads."""

@@ -38,6 +38,7 @@ from .engine.catalog.engines import open_model, remote_model
 from .engine.generators.generator import TextGenerator
 from .engine.language_model import LanguageModel
 from .engine.preemption import Interrupt
+from .engine.reading import reading_of
 from .engine.runtime.sequences import Ahead, compute_ahead
 from .modes import modes
 from .monitoring.counters import Counters, fact
@@ -141,6 +142,8 @@ class Daemon:
         compute = self._parts.compute(self.bus.post, model.read)
         opened.callback(compute.close)
         server = self.open_server()
+        rows = settings.model.slots // settings.max_sessions
+        reading = reading_of(model, rows, is_server=self._is_remote)
         self.services = Services(
             side=self.side,
             model=model,
@@ -149,6 +152,7 @@ class Daemon:
             profiler=self._profiling.profiler,
             counters=Counters(),
             admission=Admission(settings.max_sessions, settings.model.slots, shared=is_tcp(settings.endpoint)),
+            reading=reading,
             server=None if self._is_remote else server,
             reader=server if self._is_remote else None,
             shares_drafts=self._shares_drafts,
@@ -160,7 +164,7 @@ class Daemon:
         self._requests = Requests(
             self, self.services, self.server, self.sessions, self.modes.asks, log_bytes=settings.log_bytes
         )
-        self._background = Background(model.stored, self._retrieval.send, self._compute_ahead)
+        self._background = Background(model.stored, self._retrieval.send, self._compute_ahead, reading.words)
         self.board = self._status_board()
         if settings.metrics:
             opened.callback(Exporter(settings.metrics, self.bus.post, self.board.metrics).close)
@@ -352,6 +356,7 @@ class Daemon:
             "model": model.name,
             "compute": self._compute_fact(model),
             "precision": "; ".join(filter(None, (model.precision, model.why))),
+            "reading": f"{self.services.reading.passages} passages of up to {self.services.reading.words} words",
             "bus": "in real time" if self._comes_first else "at the priority of other programs",
             "retrieval": "connected" if self._retrieval.up else "not connected",
             "requests in work": str(self._requests.in_work(user)),

@@ -35,6 +35,7 @@ from .stores.protocol import DocumentStore
 from .stores.records import Change, Document, DocumentInfo, NewChunk
 from .waiting import WaitingFiles
 from .walk import has_entries, is_gone
+from .windows import following, size_of
 
 DEFAULT_GRAPH = GraphConfig()
 DEFAULT_STORE = StoreConfig()
@@ -99,6 +100,7 @@ class Collection:
             opened.callback(self.summaries.close)
             self._opened = opened.pop_all()
         self.embedder = embedder
+        self._chunk_words = chunk_words
         self._searcher = Searcher(self._store, embedder, reranker, self.graph.subgraphs_of)
         self._ingester = Ingester(self._store, self._waiting, embedder, chunk_words, self.skipped, commit=self._commit)
         self._changing = threading.Lock()  # queue and store change together
@@ -121,15 +123,18 @@ class Collection:
         """Names of what passages can be scored by, the best first."""
         return self._searcher.scorers
 
-    def search(self, query: str, k: int, scorer: str = "", within: tuple[str, ...] = ()) -> SearchResult:
+    def search(
+        self, query: str, k: int, scorer: str = "", within: tuple[str, ...] = (), words: int = 0
+    ) -> SearchResult:
         """The best `k` passages `within` a folder, or of all; none when nothing is ingested.
 
+        Each has at most so many `words`, but always those of the chunk that was found.
         Raises QueryError, IndexBuilding.
         """
         query = check_query(query, k)
         if not self._renewed:
             self._check_renewed()
-        result = self._searcher.search(query, k, scorer, within)
+        result = self._searcher.search(query, k, scorer, within, size_of(words, self._chunk_words))
         if not result.documents_total:
             self._check_empty()
         return result
@@ -225,10 +230,13 @@ class Collection:
         with self._store.moment() as moment:
             return moment.documents()
 
-    def texts(self, after: int, limit: int) -> tuple[int, list[tuple[int, str]]]:
-        """The collection's version, and (id, text) of the next `limit` chunks behind the id `after`."""
+    def texts(self, after: int, limit: int, words: int = 0) -> tuple[int, list[tuple[int, str]]]:
+        """The collection's version, and (id, text) of the next passages of so many `words` behind the id `after`.
+
+        They are at most `limit`, and none behind the last.
+        """
         with self._store.moment() as moment:
-            return moment.generation(), moment.texts(after, limit)
+            return moment.generation(), following(moment, after, limit, size_of(words, self._chunk_words))
 
     def status(self) -> CollectionStatus:
         """How the collection is now."""

@@ -181,7 +181,7 @@ class Daemon:
         return m.Removed(request=message.request, removed=len(removed), missing=missing)
 
     def _chunks(self, message: m.ListChunks) -> m.Chunks:
-        version, chunks = self._loaded().texts(message.after, replies.PAGE_CHUNKS)
+        version, chunks = self._loaded().texts(message.after, replies.PAGE_CHUNKS, message.words)
         return replies.chunks(message, version, chunks)
 
     def _subgraphs(self, message: m.ListSubgraphs) -> m.Subgraphs:
@@ -192,7 +192,7 @@ class Daemon:
     def _search(self, message: m.Search) -> m.Passages:
         started = time.perf_counter()
         collection = self._loaded()
-        result = collection.search(message.query, message.k, message.scorer, tuple(message.within))
+        result = collection.search(message.query, message.k, message.scorer, tuple(message.within), message.words)
         return replies.passages(message.request, result, collection.scorers, time.perf_counter() - started)
 
     def _extract(self, message: m.Extract) -> m.Extracted:

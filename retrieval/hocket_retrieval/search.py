@@ -9,7 +9,7 @@ offers its embedder's scores as well, for a pair of which only one side re-ranks
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from math import log
 
@@ -20,18 +20,22 @@ from .errors import PassageGone, QueryError
 from .lexical import MAX_TERMS, content_words, words
 from .stores.protocol import DocumentStore
 from .stores.records import Chunk, Vectors
+from .windows import text_around
 
 MAX_QUERY_CHARS = 8_000
 MAX_PASSAGES = 64
 CANDIDATES = 100  # taken from each ranking
 MAX_COUNTED = 1_000  # chunks of a word
 RERANKED = 24
-MEANING = 0.58  # of the weight: more would do real questions good, but hide a name from an embedder that is sure
+MEANING = 0.65  # of the weight
+NEARER = 0.72  # what has none of the words is ahead of what has the rarest only if it is nearer by more
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
     """A chunk that answers. `document` is its name, `ordinal` its number there from 0 on, `place` where it begins.
+
+    `text` is that of its window.
 
     `subgraph` is the one that most of its entities are in; 0 where it has none.
     """
@@ -74,10 +78,11 @@ class Searcher:
         self._reranker = reranker
         self.scorers = [model.fingerprint for model in (reranker, embedder) if model]
 
-    def search(self, query: str, k: int, scorer: str = "", within: tuple[str, ...] = ()) -> SearchResult:
+    def search(self, query: str, k: int, scorer: str = "", within: tuple[str, ...] = (), size: int = 1) -> SearchResult:
         """The best `k` passages of different text, by `scorer` if it is one of `scorers`. Raises QueryError.
 
-        `within` are folders, or documents, that alone are searched; empty: all are.
+        `within` are folders, or documents, that alone are searched; empty: all are. A passage's text is the window of
+        `size` chunks in which the one that was found stands.
         """
         query, reranker = check_query(query, k), self._reranker_of(scorer)
         vector = self._embedder.query(query)
@@ -85,13 +90,17 @@ class Searcher:
             total, chunks_total = moment.totals()
             by_words = moment.by_words(query, CANDIDATES, within)
             by_meaning = moment.by_meaning(vector, CANDIDATES, within)
-            wanted = max(k, RERANKED) if reranker else k
+            wanted = size * (max(k, RERANKED) if reranker else k)  # of a window there may be all chunks
             chunks = list(islice(_different(moment.chunks(fuse(by_words, by_meaning))), wanted))
+            texts = {(chunk.document, chunk.ordinal): text_around(moment, chunk, size) for chunk in chunks}
             frequencies = {word: moment.frequency(word, MAX_COUNTED) for word in content_words(query)[:MAX_TERMS]}
         subgraphs = self._subgraphs_of([chunk.id for chunk in chunks])
-        passages = _scored(query, vector, chunks, subgraphs, reranker)[:k]
+        scored = _scored(query, vector, chunks, subgraphs, reranker)
+        found = list(islice(_of_different_windows(scored, texts), k))
+        matched = _matched(found, frequencies, chunks_total)
+        passages = tuple(replace(each, text=texts[each.document, each.ordinal]) for each in found)
         used = reranker.fingerprint if reranker else self._embedder.fingerprint
-        return SearchResult(tuple(passages), used, total, _matched(passages, frequencies, chunks_total))
+        return SearchResult(passages, used, total, matched)
 
     def score(self, query: str, places: Sequence[tuple[str, int]], scorer: str = "") -> list[float]:
         """Scores of chunks by (document, ordinal), as `search` gives them by `scorer`, or by the best of `scorers`.
@@ -158,13 +167,18 @@ def fuse(by_words: Mapping[int, float], by_meaning: Mapping[int, float]) -> list
     """Ids by MEANING times the cosine, and for the rest BM25 as a share of its best; ties by the words' ranking.
 
     What is not among the nearest has the cosine of the last of these: it has no more. What is best by words is not
-    behind what has no word, unless that is nearer than the last by over 0.72, as (1 - MEANING) / MEANING is.
+    behind what has no word and is nearer by at most NEARER: an embedder that is sure must not hide a name.
     """
     best, least = max(by_words.values(), default=1.0), min(by_meaning.values(), default=0.0)
     weights = {
         id: (1 - MEANING) * by_words.get(id, 0.0) / best + MEANING * by_meaning.get(id, least)
         for id in {**by_words, **by_meaning}
     }
+    if by_words:
+        first = max(by_words, key=lambda id: by_words[id])
+        limit = by_meaning.get(first, least) + NEARER
+        wordless = (id for id, cosine in by_meaning.items() if id not in by_words and cosine <= limit)
+        weights[first] = max([weights[first], *(weights[id] for id in wordless)])
     return sorted(weights, key=lambda id: -weights[id])
 
 
@@ -195,6 +209,15 @@ def _different(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         if chunk.vector_id not in seen:
             seen.add(chunk.vector_id)
             yield chunk
+
+
+def _of_different_windows(scored: Iterable[Passage], texts: Mapping[tuple[str, int], str]) -> Iterator[Passage]:
+    """The first passage of each window, whose `texts` these are."""
+    seen: set[str] = set()
+    for each in scored:
+        if (text := texts[each.document, each.ordinal]) not in seen:
+            seen.add(text)
+            yield each
 
 
 def _passage(chunk: Chunk, score: float, subgraph: int) -> Passage:

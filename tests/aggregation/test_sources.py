@@ -66,15 +66,21 @@ def test_a_share_is_the_rows_weight_times_its_probability_over_the_mixtures(seed
     assert [origin.share for origin in found.origins] == sorted((each.share for each in found.origins), reverse=True)
 
 
-def test_a_place_goes_to_the_reader_of_its_own_side_alone() -> None:
-    """Neither over the link with the sources, nor to a reader where another device told the passage."""
+def test_the_places_of_a_device_stay_on_it() -> None:
+    """They go to its own reader alone, and none where another device told the passage; a cloud tells its own."""
     own = Passage(document="a", title="", ordinal=0, text="", score=0.0, place="§ Deposit")
     others = msgspec.structs.replace(own, ordinal=1, device="phone")
     traces = [Trace(1.0, np.array([0.5, 0.5], np.float32))]
     found = sourced("device", [own, others], traces, None)
     assert {(origin.device, origin.place) for origin in found.origins} == {("", "§ Deposit"), ("phone", "")}
-    told = sources_message(bytes(16), PrefixChain(bytes(16), 0), [own], [], lambda _: [])
-    assert b"Deposit" not in b"".join(wire.encode(told))
+    chain = PrefixChain(bytes(16), 0)
+    for side, is_told in (("device", False), ("cloud", True)):
+        told = sources_message(bytes(16), chain, [own, others], [], lambda _: [], side=side)  # type: ignore[arg-type]
+        assert (b"Deposit" in b"".join(wire.encode(told))) is is_told
+        assert told.places[1].place == ""
+    reported = PeerSources(told.places[:1], np.array([[1.0]]))
+    remote = sourced("device", [], [Trace(0.0, None)], reported).origins
+    assert [(origin.side, origin.place) for origin in remote] == [("cloud", "§ Deposit")]
 
 
 def test_what_nobody_told_is_the_other_sides() -> None:

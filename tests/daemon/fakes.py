@@ -13,6 +13,7 @@ from hocket_bus.errors import HocketError
 from hocket_bus.messages import Ask, Done, Failed, Message, Notice, Passage, Passages, Side, Token
 from hocket_bus.sockets import Received
 from hocket_daemon.engine.preemption import Interrupt
+from hocket_daemon.engine.reading import FEW, MIN_WORDS, Reading
 from hocket_daemon.engine.runtime.compute import DecodeRequest, decode, outcome_of
 from hocket_daemon.engine.runtime.sequences import Prefill, at_once
 from hocket_daemon.monitoring.counters import Counters
@@ -97,6 +98,7 @@ class FakeRetrieval:
     asked: list[Callable[[], None]] = field(default_factory=list)
     used: list[str] = field(default_factory=list)  # the scorers that searches named
     within: list[tuple[str, ...]] = field(default_factory=list)  # the folders that searches named
+    words: list[int] = field(default_factory=list)  # and how long passages might be
     scored: list[str] = field(default_factory=list)  # the texts that passages were compared with
     search_fails: HocketError | None = None
     score_fails: HocketError | None = None
@@ -114,8 +116,11 @@ class FakeRetrieval:
         scorer: str,
         done: Callable[[Passages | HocketError], None],
         within: Sequence[str] = (),
+        *,
+        words: int = 0,
     ) -> None:
         self.used.append(scorer)
+        self.words.append(words)
         self.within.append(tuple(within))
         self.asked.append(lambda: done(self.search_fails or self._found(query, k, scorer)))
 
@@ -191,6 +196,9 @@ class Part:
         assert self.model.slots.free == set(range(len(self.model.slots.held)))
 
 
+FOR_A_CPU = Reading(MIN_WORDS, FEW)
+
+
 def part(
     side: Side,
     texts: list[str],
@@ -199,6 +207,7 @@ def part(
     scorers: list[str] | None = None,
     shares: bool = True,
     kind: type[FakeModel] = WordyModel,
+    reading: Reading = FOR_A_CPU,
 ) -> Part:
     """A side with these passages; its model's distributions follow from `seed`."""
     model = kind(seed, slots=8, context=256)
@@ -211,6 +220,7 @@ def part(
         profiler=Profiler(),
         counters=Counters(),
         admission=Admission(PLACES, 8),
+        reading=reading,
         shares_drafts=shares,
     )
     return Part(side, model, compute, retrieval, services)

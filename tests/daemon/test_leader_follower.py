@@ -27,6 +27,7 @@ from hocket_bus.messages import (
 )
 from hocket_bus.wire import encode
 from hocket_daemon.aggregation.settings import AggregationSettings
+from hocket_daemon.engine.reading import Reading
 
 Made = Callable[..., Sides]
 SIDES: tuple[Side, Side] = ("device", "cloud")
@@ -106,6 +107,22 @@ def test_breaks_leave_only_the_solo_steps_that_are_recorded(sides: Made, method:
     assert both.reader.done.token_ids == both.expected()
     alone = [token.step for token in both.reader.tokens if token.source == "solo"]
     assert alone == both.reader.done.aggregation.solo_steps
+
+
+def test_each_side_reads_passages_as_long_as_its_model_does_well(sides: Made) -> None:
+    """And as many as the asked one's does, where the question says no number."""
+    parts = {
+        "device": part("device", TEXTS["device"], seed=1, reading=Reading(64, 1)),
+        "cloud": part("cloud", TEXTS["cloud"], seed=2, reading=Reading(256, 2)),
+    }
+    both = sides(ask(), **parts)
+    both.begin()
+    both.run_to_the_end()
+    assert set(both.device.retrieval.words) == {64}
+    assert set(both.cloud.retrieval.words) == {256}
+    both.check_closed()
+    found = [origin.side for origin in both.reader.done.sources]
+    assert sorted(found) == ["cloud", "device"]
 
 
 def test_a_folder_is_searched_alone_where_the_question_was_asked(sides: Made) -> None:

@@ -18,6 +18,7 @@ from hocket_daemon.engine.text.tokenizer import Prefix
 from hocket_daemon.serving.background import POLL_S, REPLY_S, Background
 
 PAGE = 3
+WORDS = 128
 
 
 class World:
@@ -31,7 +32,7 @@ class World:
         self.computed: list[str] = []
         self.job: tuple[list[str], Interrupt, object, int] | None = None
         self.store = StoredKV(folder, 10**9, b"model")
-        self.background = Background(self.store, self.asked.append, self.compute)
+        self.background = Background(self.store, self.asked.append, self.compute, WORDS)
 
     def change(self, texts: dict[int, str]) -> None:
         self.texts, self.version = texts, self.version + 1

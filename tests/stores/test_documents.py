@@ -203,6 +203,21 @@ def test_texts_come_in_pages(store):
         assert names == {(f"/{number}", piece) for number in range(4) for piece in range(5)}
 
 
+def test_neighbours_are_read_in_their_order(store):
+    """Of one document alone, as far as there are any."""
+    for name in ("/a", "/a/b", "/b"):
+        put(store, name, *(f"{name} {piece}" for piece in range(12)))
+    with store.moment() as moment:
+        for first, end in ((0, 4), (9, 20), (12, 20), (5, 5)):
+            found = moment.chunks_of("/a", first, end)
+            assert [chunk.text for chunk in found] == [f"/a {piece}" for piece in range(first, min(end, 12))]
+            for chunk in found:
+                alone = moment.chunk_at("/a", chunk.ordinal)
+                assert alone[:-1] == chunk[:-1]
+                assert np.array_equal(alone.vector, chunk.vector)
+        assert moment.chunks_of("/no/such", 0, 4) == []
+
+
 def test_names_are_taken_as_they_are(store):
     """Whatever is in them; what they begin with is no folder."""
     for name in ODD:

@@ -9,12 +9,14 @@ from msgspec import Meta
 from .types import Conversation, Count, Entry, Folders, Id, Line, Message, Name, Record, Scorers, Seconds
 
 MAX_PATHS = 1_000  # of one request
+PassageWords = Annotated[int, Meta(ge=0, le=4_096)]
 
 
 class Search(Message, frozen=True):
     """Ask for the best `k` passages, by the scorer of this name where there is one, else by the best that there is.
 
-    `within` are folders, or documents, that alone are searched; empty: all are.
+    `within` are folders, or documents, that alone are searched; empty: all are. A passage has at most so many `words`,
+    but always those of the chunk that was found; 0: these alone.
     """
 
     request: Id
@@ -22,11 +24,13 @@ class Search(Message, frozen=True):
     k: Annotated[int, Meta(ge=0, le=64)] = 2
     scorer: Line = ""
     within: Folders = []
+    words: PassageWords = 0
 
 
 class Passage(Record, frozen=True):
-    """A chunk of a document. `score` is the scorer's similarity to the query, the same scale on both sides.
+    """A chunk of a document, perhaps with those around it.
 
+    `score` is the scorer's similarity of the chunk to the query, the same scale on both sides.
     `subgraph` holds most of its entities, 0 where none does; `device` has it, empty where it is this side's own.
     `place` says where in the file it stands, such as "p. 3, § Deposit", empty where nothing tells.
     """
@@ -65,6 +69,7 @@ class Place(Record, frozen=True):
     device: Name = ""
     subgraph: Count = 0
     score: float = 0.0
+    place: Line = ""
 
 
 class Score(Message, frozen=True):
@@ -242,14 +247,21 @@ class Documents(Message, frozen=True):
 
 
 class ListChunks(Message, frozen=True):
-    """Ask for the texts of the chunks behind the one numbered `after`; 0 for the first ones."""
+    """Ask for the texts of the passages behind the chunk numbered `after`; 0 for the first ones.
+
+    They are those that a Search for so many `words` can find.
+    """
 
     request: Id
     after: Count = 0
+    words: PassageWords = 0
 
 
 class Chunks(Message, frozen=True):
-    """A page of texts, empty behind the last; the last has the number `last`. `version` grows with every change."""
+    """A page of texts, empty behind the last, which begins with the chunk `last`.
+
+    `version` grows with every change.
+    """
 
     request: Id
     version: Count

@@ -57,7 +57,7 @@ class Origin(Record, frozen=True):
 
     Without a document it is what all passages of a side have together that did not tell theirs. `device` is
     another device that has told the passage, empty for a side's own; `subgraph` and `score` are as in a Passage.
-    `place` is a Passage's of the side that was asked, and empty for all others: places travel no further than titles.
+    `place` is a Passage's of the side that was asked, or of the cloud; a device tells no other side its own.
     """
 
     side: Side
@@ -93,7 +93,8 @@ class Ask(Message, frozen=True):
 
     Its stream is published on `topic`; `deadline_s` is what the client will still wait. `window` is how many events may
     be published beyond those that the client has said it has read. `within` are folders, or documents, of the asked
-    side from which alone its passages are; empty: all are searched. `unknown` is what comes of a question that nothing
+    side from which alone its passages are; empty: all are searched. `documents` are passages a side; None: as many as
+    the asked one's model reads well. `unknown` is what comes of a question that nothing
     found is about: a sentence that says so, an answer with a notice, or an answer. With `shares` each token tells where
     it comes from, as far as this side knows that at once. `asker` is for whom a program asks: it stands in this side's
     record of the answer, and goes nowhere else.
@@ -106,7 +107,7 @@ class Ask(Message, frozen=True):
     options: Options | None = None
     sampling: Sampling = Sampling()
     task: Task = "answer"
-    documents: Annotated[int, Meta(ge=0, le=64)] = 2
+    documents: Annotated[int, Meta(ge=0, le=64)] | None = None
     stop: Annotated[list[Line], Meta(max_length=16)] = []
     ignore_eos: bool = False
     within: Folders = []

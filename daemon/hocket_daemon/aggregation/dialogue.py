@@ -176,11 +176,11 @@ class Dialogue:
         ids, digest = exchange.confirmed.ids[first:length], exchange.confirmed.at(length)
         return [Target(session=self._session, epoch=self.epoch, first=first, ids=ids, digest=digest)] if ids else []
 
-    def sources(self, passages: list[Passage], length: int, lacks: Lacks) -> Sources:
+    def sources(self, passages: list[Passage], length: int, lacks: Lacks, *, side: Side) -> Sources:
         """Where the first `length` tokens, as far as they are confirmed here, come from within this side."""
         confirmed = self.exchange.confirmed
         traces = self.exchange.traces[: min(length, len(confirmed))]
-        return sources_message(self._session, confirmed, passages, traces, lacks)
+        return sources_message(self._session, confirmed, passages, traces, lacks, side=side)
 
     def peer_sources(self, message: Sources) -> PeerSources | None:
         """What the other side says of its passages; None where it has other tokens. Raises BadMessage."""

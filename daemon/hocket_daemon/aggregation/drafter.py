@@ -261,8 +261,8 @@ class Drafter:
         elif self._find is not None:
             self._stop_finding = self._find(self._on_passages)
         else:
-            text, within = search_text(begin.prompt), self._session.within
-            self._lookups.search(text, begin.documents, begin.scorer, self._on_passages, within)
+            text, within, words = search_text(begin.prompt), self._session.within, self._services.reading.words
+            self._lookups.search(text, begin.documents, begin.scorer, self._on_passages, within, words=words)
 
     def close(self) -> None:
         """Free the rows, behind whatever the compute thread still does with them."""

@@ -188,7 +188,7 @@ class Follower:
         found = self._drafter.passages
         if isinstance(message, End) and found is not None and not self.closed:
             lacks = lacking(self._services.model.text, self._drafter.begin.prompt, found.passages)
-            self._peer.send(self._dialogue.sources(found.passages, message.tokens, lacks))
+            self._peer.send(self._dialogue.sources(found.passages, message.tokens, lacks, side=self._services.side))
         self.close()
 
     def close(self) -> None:

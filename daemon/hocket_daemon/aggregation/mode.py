@@ -93,7 +93,7 @@ class AggregationMode:
 
     def rows(self, ask: Ask) -> int:
         """One for each passage, and one for the question alone where passages are set against it."""
-        return rows_of(ask.documents, alone=bool(self._contrast(ask.task)))
+        return rows_of(self._services.passages(ask.documents), alone=bool(self._contrast(ask.task)))
 
     def begin(self, ask: Ask, reply: Reply, peer: Peer | None, *, escalates: bool = False) -> Session:
         """Lead a session; where it `escalates` the cloud may read other devices' passages, too. Raises BadRequest."""
@@ -171,7 +171,7 @@ class AggregationMode:
             task=ask.task,
             sampling=ask.sampling,
             method=options.method,  # type: ignore[arg-type] # checked by `check`
-            documents=ask.documents,
+            documents=self._services.passages(ask.documents),
             eos=[] if ask.ignore_eos else self._services.model.eos,
             weights=weights,  # type: ignore[arg-type] # checked by `check`
             reweigh_every=settings.reweigh_every,

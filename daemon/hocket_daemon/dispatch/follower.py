@@ -227,7 +227,8 @@ class Follower:
             self._hold()
             passages, traces = self._writer.passages, self._traces(message.tokens)
             lacks = lacking(self._services.model.text, self._opening.prompt, passages)
-            self._peer.send(sources_message(self.id, self._chain, passages, traces, lacks))
+            side = self._services.side
+            self._peer.send(sources_message(self.id, self._chain, passages, traces, lacks, side=side))
         self.close()
 
     def _traces(self, tokens: int) -> list[Trace]:

@@ -134,7 +134,7 @@ class DispatchMode:
 
     def rows(self, ask: Ask) -> int:
         """One for each passage, and one for the question alone where passages are set against it."""
-        return rows_needed(self._services, ask.documents, self._contrast(ask.task))
+        return rows_needed(self._services, self._services.passages(ask.documents), self._contrast(ask.task))
 
     def begin(self, ask: Ask, reply: Reply, peer: Peer | None, *, begins: Begins = "race") -> Leader:
         """Lead a session; where the cloud is to begin, it may read other devices' passages, too."""
@@ -226,7 +226,7 @@ class DispatchMode:
             prompt=ask.prompt,
             task=ask.task,
             sampling=ask.sampling,
-            documents=ask.documents,
+            documents=self._services.passages(ask.documents),
             eos=[] if ask.ignore_eos else self._services.model.eos,
             relevance_temperature=self._weighing.temperature,
             wire_mass=self._weighing.wire_mass,

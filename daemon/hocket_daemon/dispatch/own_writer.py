@@ -47,7 +47,8 @@ def _search(services: Services, opening: Dispatch, session: WritingSession) -> F
         if opening.documents == 0:
             done(NO_PASSAGES)
         else:
-            lookups.search(search_text(opening.prompt), opening.documents, "", done, session.within)
+            text, words = search_text(opening.prompt), services.reading.words
+            lookups.search(text, opening.documents, "", done, session.within, words=words)
         return lookups.close
 
     return find

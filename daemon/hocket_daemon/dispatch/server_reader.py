@@ -1,7 +1,7 @@
 """This side's text where its model is a server: it gets the passages that are found here in one prompt, and writes.
 
 A server reads when it is to write, so nothing is read ahead, and it tells no part of a passage in a token: each has the
-weight that the question gives it.
+weight that the question gives it. Passages that stand in one prompt are told apart by their titles and headings.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class ServerReader:
         self.found = outcome
         weights, _ = weigh([passage.score for passage in self.passages], self._opening.relevance_temperature)
         self._part = np.array(weights) if weights else None
-        self._writer = self._writer_of([passage.text for passage in self.passages])
+        self._writer = self._writer_of([headed(passage) for passage in self.passages])
         self.work = self._writer.work
         self.work.retrieval_s = outcome.seconds
         self._session.on_read(self._side)
@@ -128,3 +128,11 @@ class ServerReader:
             system=told.system,
         )
         return ServerWriter(self._server, self._model, request, self._chain, self._session, side=self._side)
+
+
+def headed(passage: Passage) -> str:
+    """A passage below its title and the headings that it stands under, as far as it does not begin with them."""
+    headings = passage.place.partition("§ ")[2].split(" › ")
+    begins = passage.text[: len(passage.title) + len(passage.place) + 8].casefold()
+    missing = [each for each in (passage.title, *headings) if each and each.casefold() not in begins]
+    return f"[{' › '.join(missing)}]\n{passage.text}" if missing else passage.text

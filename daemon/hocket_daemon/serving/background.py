@@ -35,12 +35,16 @@ class Background:
         stored: DocumentStore | None,
         ask: Callable[[ListChunks], None],
         compute: Callable[[list[str], Interrupt, Callable[[Ahead | HocketError], None]], None],
+        words: int,
     ) -> None:
-        """Without a store there is nothing to do. `compute` runs `compute_ahead` on the compute thread and hands its
-        outcome back on the main thread."""
+        """Passages of so many `words` are read. Without a store there is nothing to do.
+
+        `compute` runs `compute_ahead` on the compute thread and hands its outcome back on the main thread.
+        """
         self._stored = stored
         self._send = ask
         self._compute = compute
+        self._words = words
         self._version: int | None = None  # the collection's, as the store knows it
         self._walked: tuple[int, set[bytes]] = (0, set())  # a version, and the digests of its texts so far
         self._after: int | None = None  # where the next page to compute begins; None: nothing is left to compute
@@ -104,7 +108,7 @@ class Background:
     def _ask(self, after: int, act: Callable[[Chunks], None]) -> None:
         request = os.urandom(16)
         self._expected, self._due_s = (request, act), self._now_s + REPLY_S
-        self._send(ListChunks(request=request, after=after))
+        self._send(ListChunks(request=request, after=after, words=self._words))
 
     def _on_version(self, page: Chunks) -> None:
         if page.version != self._version:

@@ -83,9 +83,12 @@ class Lookups:
         scorer: str,
         done: Callable[[Passages | HocketError], None],
         within: Sequence[str] = (),
+        *,
+        words: int = 0,
     ) -> None:
         """Find passages by `scorer`, see Search; `done` gets them or an error, within a deadline."""
-        self.ask(Search(request=os.urandom(16), query=query, k=k, scorer=scorer, within=list(within)), done)
+        search = Search(request=os.urandom(16), query=query, k=k, scorer=scorer, within=list(within), words=words)
+        self.ask(search, done)
 
     def score(
         self, query: str, passages: list[Passage], scorer: str, done: Callable[[list[float] | HocketError], None]

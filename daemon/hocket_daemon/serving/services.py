@@ -8,6 +8,7 @@ from hocket_bus.messages import Side
 
 from ..engine.generators.generator import TextGenerator
 from ..engine.language_model import LanguageModel
+from ..engine.reading import Reading
 from ..engine.runtime.compute import Compute
 from ..monitoring.counters import Counters
 from ..privacy.history import History
@@ -29,9 +30,14 @@ class Services:
     profiler: Profiler
     counters: Counters
     admission: Admission
+    reading: Reading
     server: TextGenerator | None = None  # of text, instead of the other side
     reader: TextGenerator | None = None  # the server that is this side's model, and reads its passages
     first_tokens: FirstTokens = field(default_factory=FirstTokens)
     shares_drafts: bool = True  # this side's distributions may leave it
     history: History = field(default_factory=History)  # which turns were read elsewhere
     gatherer: Gatherer | None = None  # of others' passages
+
+    def passages(self, asked: int | None) -> int:
+        """How many are read for a question of this side, which may say so."""
+        return self.reading.passages if asked is None else asked

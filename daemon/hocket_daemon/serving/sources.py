@@ -92,14 +92,23 @@ def decode(data: bytes, tokens: int, passages: int) -> Table:
 
 
 def sources_message(
-    session: bytes, chain: PrefixChain, passages: Sequence[Passage], traces: Sequence[Trace], lacks: Lacks
+    session: bytes,
+    chain: PrefixChain,
+    passages: Sequence[Passage],
+    traces: Sequence[Trace],
+    lacks: Lacks,
+    *,
+    side: Side,
 ) -> Sources:
-    """What this side says of the tokens of `traces`, which are the first of `chain`; `lacks` is told their ids."""
+    """What `side` says of the tokens of `traces`, which are the first of `chain`; `lacks` is told their ids.
+
+    A cloud tells where in its file a passage stands, a device the file's name alone: a heading is text of its owner's.
+    """
     return Sources(
         session=session,
         tokens=len(traces),
         digest=chain.at(len(traces)),
-        places=[place_of(passage) for passage in passages],
+        places=[place_of(passage, place=passage.place if side == "cloud" else "") for passage in passages],
         unsupported=lacks(chain.ids[: len(traces)]),
         payload=encode(table(traces, len(passages))),
     )
@@ -160,21 +169,21 @@ def _lacked(told: Sequence[Contribution]) -> list[Span]:
     return [span for span in first if all(span in other for other in others)]
 
 
-def place_of(passage: Passage) -> Place:
-    """Where a passage stands, as it is told."""
+def place_of(passage: Passage, *, place: str) -> Place:
+    """Where a passage stands, as it is told; what another device has told is named by its document alone."""
     return Place(
         document=passage.document,
         ordinal=passage.ordinal,
         device=passage.device,
         subgraph=passage.subgraph,
         score=passage.score,
+        place="" if passage.device else place,
     )
 
 
 def _own_origin(side: Side, passage: Passage) -> Origin:
-    """Of a passage found on this side; what another device told is named by its document alone."""
-    place = "" if passage.device else passage.place
-    return msgspec.structs.replace(_origin(side, place_of(passage)), place=place)
+    """Of a passage found on this side."""
+    return _origin(side, place_of(passage, place=passage.place))
 
 
 def _origin(side: Side, place: Place, device: str = "") -> Origin:
@@ -186,6 +195,7 @@ def _origin(side: Side, place: Place, device: str = "") -> Origin:
         device=device or place.device,
         subgraph=place.subgraph,
         score=place.score,
+        place=place.place,
     )
 
 

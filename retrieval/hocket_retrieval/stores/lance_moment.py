@@ -145,6 +145,12 @@ class LanceMoment:
         where = CHUNKS & (col("document") == lit(document)) & (col("ordinal") == lit(ordinal))
         return next(self._chunks(where), None)
 
+    def chunks_of(self, document: str, first: int, end: int) -> list[Chunk]:
+        """The chunks of a document with ordinals from `first` to below `end`, in their order."""
+        within = (col("ordinal") >= lit(first)) & (col("ordinal") < lit(end))
+        found = self._chunks(CHUNKS & (col("document") == lit(document)) & within)
+        return sorted(found, key=lambda chunk: chunk.ordinal)
+
     def texts(self, after: int, limit: int) -> list[tuple[int, str]]:
         """(chunk id, text) of at most `limit` chunks with ids above `after`, in their order."""
         wanted = np.sort(ids_in(self._rows(CHUNKS & (col("id") > lit(after)), "id")))[:limit].tolist()

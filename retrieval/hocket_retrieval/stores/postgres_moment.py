@@ -139,6 +139,11 @@ class PostgresMoment:
         rows = self._rows(f"{_CHUNK} WHERE d.name = %s AND c.ordinal = %s", document, ordinal)
         return next(map(_chunk, rows), None)
 
+    def chunks_of(self, document: str, first: int, end: int) -> list[Chunk]:
+        """The chunks of a document with ordinals from `first` to below `end`, in their order."""
+        where = "WHERE d.name = %s AND c.ordinal >= %s AND c.ordinal < %s ORDER BY c.ordinal"
+        return list(map(_chunk, self._rows(f"{_CHUNK} {where}", document, first, end)))
+
     def texts(self, after: int, limit: int) -> list[tuple[int, str]]:
         """(chunk id, text) of at most `limit` chunks with ids above `after`, in their order."""
         return self._rows("SELECT id, text FROM chunks WHERE id > %s ORDER BY id LIMIT %s", after, limit)

@@ -86,6 +86,10 @@ class Moment(TextIndex, VectorIndex, Protocol):
         """The chunk at a place; None when it is not here."""
         ...
 
+    def chunks_of(self, document: str, first: int, end: int) -> list[Chunk]:
+        """The chunks of a document with ordinals from `first` to below `end`, in their order."""
+        ...
+
     def texts(self, after: int, limit: int) -> list[tuple[int, str]]:
         """(chunk id, text) of at most `limit` chunks with ids above `after`, in their order."""
         ...

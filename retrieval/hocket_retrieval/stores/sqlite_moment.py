@@ -114,6 +114,13 @@ class SqliteMoment:
         row = self._connection.execute(sql, (document, ordinal)).fetchone()
         return next(self.chunks(row), None) if row else None
 
+    def chunks_of(self, document: str, first: int, end: int) -> list[Chunk]:
+        """The chunks of a document with ordinals from `first` to below `end`, in their order."""
+        sql = """SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document
+                 WHERE d.name = ? AND c.ordinal >= ? AND c.ordinal < ? ORDER BY c.ordinal"""
+        rows = self._connection.execute(sql, (document, first, end)).fetchall()
+        return list(self.chunks(id for (id,) in rows))
+
     def ids(self) -> Ids:
         """The ids of all chunks, ascending."""
         return ids_of(self._connection.execute("SELECT id FROM chunks ORDER BY id"))

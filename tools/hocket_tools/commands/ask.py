@@ -44,6 +44,10 @@ Required = Annotated[bool, typer.Option("--require-cloud", help="Fail rather tha
 Elsewhere = Annotated[
     str | None, typer.Option(help="Ask another daemon, for example tcp://laptop:7000; default $HOCKET_ENDPOINT.")
 ]
+Documents = Annotated[
+    int | None,
+    typer.Option(min=0, max=64, metavar="K", help="Passages a side; default: as many as this side's model reads well."),
+]
 Within = Annotated[
     list[str] | None,
     typer.Option(
@@ -89,7 +93,7 @@ def ask(
     max_tokens: Annotated[int, typer.Option(min=1, max=MAX_TOKENS, help="Longest answer.")] = DRAWN.max_tokens,
     temperature: Annotated[float, typer.Option(min=0, max=10, help="0 is greedy.")] = DRAWN.temperature,
     top_p: Annotated[float, typer.Option(help="Draw from the likeliest tokens of this mass.")] = DRAWN.top_p,
-    documents: Annotated[int, typer.Option(min=0, max=64, metavar="K", help="Passages a side.")] = ASKED.documents,
+    documents: Documents = ASKED.documents,
     within: Within = None,
     unknown: Known = ASKED.unknown,
     stop: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="End before this text; repeatable.")] = None,

@@ -13,7 +13,7 @@ import typer
 from hocket_bus.deadline import Deadline
 from hocket_bus.errors import BadRequest, HocketError
 from hocket_bus.messages import MAX_TOKENS
-from hocket_tools.commands.ask import ASKED, DRAWN, AskedHome, Known, Mode, Within
+from hocket_tools.commands.ask import ASKED, DRAWN, AskedHome, Documents, Known, Mode, Within
 
 if TYPE_CHECKING:
     from hocket_bus.messages import Done
@@ -45,7 +45,7 @@ def chat(
     new: Annotated[bool, typer.Option("--new", help="Forget the last conversation and begin another.")] = False,
     max_tokens: Annotated[int, typer.Option(min=1, max=MAX_TOKENS, help="Longest answer.")] = DRAWN.max_tokens,
     temperature: Annotated[float, typer.Option(min=0, max=10, help="0 is greedy.")] = DRAWN.temperature,
-    documents: Annotated[int, typer.Option(min=0, max=64, metavar="K", help="Passages a side.")] = ASKED.documents,
+    documents: Documents = ASKED.documents,
     within: Within = None,
     unknown: Known = ASKED.unknown,
     endpoint: Annotated[

@@ -115,6 +115,25 @@ def test_without_a_lock_writers_lose_nothing_either(tmp_path):
     assert len(texts_of(store, "shared")) == 2
 
 
+@pytest.mark.parametrize("upkeep", ["save", "purge"])
+def test_what_stands_for_removed_rows_goes_with_upkeep(place, store, upkeep):
+    """Until then it is no document and no chunk."""
+    put(store, "one", "red brick", "blue slate")
+    put(store, "two", *MANY)
+    put(store, "one", "green glass")
+    store.remove(["two"])
+
+    def rows() -> int:
+        return lancedb.connect(place).open_table("documents").count_rows()
+
+    assert rows() > len(MANY)
+    with store.moment() as moment:
+        assert moment.totals() == (1, 1) == (len(moment.documents()), len(moment.ids()))
+        assert len(moment.texts(0, 999)) == len(moment.by_meaning(vector_of("x"), 999)) == 1
+    getattr(store, upkeep)()
+    assert rows() == 3  # a document, its chunk, and the state
+
+
 def test_a_damaged_store_is_told_in_one_line(place, store):
     """With what to do."""
     put(store, "a", "red brick")

@@ -125,6 +125,7 @@ class LanceStore:
         bucket that keeps versions of its objects keeps theirs.
         """
         with self._writing():
+            tables.drop_gone(self._table)
             for table in (self._made, self._table):
                 tables.fold(table)
             self._rewrite()
@@ -198,10 +199,11 @@ class LanceStore:
         state = State(secrets.token_hex(8), before.words, tuple(sorted(touched)))
         # The index of ids would be asked together with a scan of what is not in it yet; a scan alone is faster.
         write = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all().use_index(False)
-        if old or (names and not self._folder):  # in a bucket another writer may have come meanwhile
-            # Every row of the table is read for this.
-            write = write.when_not_matched_by_source_delete(one_of("document", names))
         changed = pa.concat_tables([rows, tables.state_row(state, self._table.schema)])
+        if self._folder and old:
+            changed = pa.concat_tables([changed, tables.gone_rows(ids_in(old), self._table.schema)])
+        elif names and not self._folder:  # another writer may have come meanwhile; every row is read for this
+            write = write.when_not_matched_by_source_delete(one_of("document", names))
         tables.repeated(lambda: write.execute(changed, on_bad_vectors="null"))
         added = rows.filter(pa.compute.greater_equal(rows["ordinal"], 0))
         return Change(removed, ids_in(added), state.identity)
@@ -220,6 +222,7 @@ class LanceStore:
             self._table.merge_insert("id").when_matched_update_all().execute(clean, on_bad_vectors="null")
 
     def _tend(self) -> None:
+        tables.drop_gone(self._table)
         for table in (self._made, self._table):
             tables.fold(table)
         tables.index_vectors(self._table)

@@ -2,7 +2,8 @@
 
 `documents` has the rows of each document: the one with ordinal -1 is the document itself, the others are its chunks.
 One more row, the state, is written anew by every commit: so two commits at a time contradict each other, and LanceDB
-repeats the later one. `made` has vectors whose document is still to come.
+repeats the later one. In a folder an empty row with ordinal -3 takes the place of a removed one, until the next upkeep:
+a commit that adds rows and removes others would read the whole table. `made` has vectors whose document is still to come.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from .records import Ids, Vectors
 
 VERSION = "1"
 SCANNED = 50_000  # rows that a search by meaning reads one by one, rather than ask an index that may miss some
-DOCUMENT, STATE = -1, -2
+DOCUMENT, STATE, GONE = -1, -2, -3
 CONFLICT_S = 30.0
 _TABLE, _MADE = "documents", "made"
 # Our words are cut at spaces and folded already.
@@ -141,6 +142,18 @@ def state_row(state: State, schema: pa.Schema) -> pa.Table:
     """The row of the state."""
     row = {"id": 0, "document": "", "ordinal": STATE, "text": json.dumps(state)}
     return pa.Table.from_pylist([row], schema=schema)
+
+
+def gone_rows(ids: Ids, schema: pa.Schema) -> pa.Table:
+    """What no read finds, in place of the rows with these ids."""
+    return pa.Table.from_pylist([{"id": id, "document": "", "ordinal": GONE} for id in ids.tolist()], schema=schema)
+
+
+def drop_gone(table: Table) -> None:
+    """Delete what stands in place of removed rows."""
+    gone = (col("ordinal") == lit(GONE)).to_sql()
+    if table.count_rows(gone):
+        table.delete(gone)
 
 
 def state_of(table: Table) -> State:

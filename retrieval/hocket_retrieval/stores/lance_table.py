@@ -2,8 +2,9 @@
 
 `documents` has the rows of each document: the one with ordinal -1 is the document itself, the others are its chunks.
 One more row, the state, is written anew by every commit: so two commits at a time contradict each other, and LanceDB
-repeats the later one. In a folder an empty row with ordinal -3 takes the place of a removed one, until the next upkeep:
-a commit that adds rows and removes others would read the whole table. `made` has vectors whose document is still to come.
+repeats the later one. In a folder an empty row with ordinal -3 takes the place of a removed one until the next upkeep:
+a commit that adds rows and removes others would read the whole table. `made` has vectors whose document is still to
+come.
 """
 
 from __future__ import annotations

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, pairwise
+from functools import lru_cache
+from itertools import chain, groupby, pairwise
+from operator import itemgetter
 from typing import NamedTuple
 
 from .languages import STEMMER, STOP_WORDS, detect, stem
@@ -17,29 +19,37 @@ from .normalization import fold, fold_case
 
 MAX_TERMS = 16
 DETECTED_CHARS = 20_000  # of a document tell its language
+_KEPT, _KEPT_CHARS = 1 << 16, 32  # names of a language: so many, of at most so many characters
 RECIPE = f"1, {STEMMER}, Unicode {unicodedata.unidata_version}"  # a store that was made by another one is indexed anew
 
 
-def _class_of_marks() -> str:
-    """All combining marks; Python takes them for no part of a word."""
-    marks = (code for code in range(0x300, 0x1E950) if unicodedata.category(chr(code))[0] == "M")
-    runs = [[code for _, code in run] for _, run in groupby(enumerate(marks), lambda pair: pair[1] - pair[0])]
+def _class_of(codes: Iterable[int]) -> str:
+    """Ascending codes as what stands between the brackets of a regular expression."""
+    runs = ([code for _, code in run] for _, run in groupby(enumerate(codes), lambda pair: pair[1] - pair[0]))
     return "".join(f"{chr(run[0])}-{chr(run[-1])}" for run in runs)
 
 
-_MARKS = _class_of_marks()
+def _is_mark(code: int) -> bool:
+    return unicodedata.category(chr(code))[0] == "M"
+
+
+_MARKS = _class_of(filter(_is_mark, range(0x300, 0x1E950)))  # combining ones; Python takes them for no part of a word
+# What a word is made of, below U+10000 as one class: Python looks such a one up in a table.
+_LETTERS = _class_of(code for code in range(1 << 16) if chr(code).isalnum() or _is_mark(code))
 # Thai to Khmer, kana, Hangul and the Han ideographs.
 _PAIRED = (
     "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\ua9e0-\ua9ff\uaa60-\uaa7f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
 )
-_WORD = rf"(?:[^\W_]|[{_MARKS}])+"
+_WORD = rf"(?:[{_LETTERS}]++|(?=[\U00010000-\U0010ffff])(?:[^\W_]|[{_MARKS}]))++"
 _WORDS = re.compile(_WORD)
 _NUMBER = r"\d+(?:[.,'’\u00a0\u202f]\d+)*"
 _NUMBERS = re.compile(_NUMBER)
 _TELLING = re.compile(f"{_NUMBER}(?!{_WORD})|{_WORD}")
 # What stands between spaces: a word, or several that signs join, perhaps with a dot before it or with # or + behind it.
-_NAME = re.compile(rf"(?:(?<![^\s(\"'])\.)?{_WORD}(?:(?:[.&@/:_-]|\+\+?|#){_WORD})*(?:#|\+\+?)?")
+_NAME = r"(?:(?<![^\s(\"'])\.)?{0}(?:[.&@/:_#+-](?:(?<=\+)\+)?{0})*+(?:#|\+\+?)?+"
+_NAMES = re.compile(_NAME.format(_WORD))
+_ASCII_NAMES = re.compile(_NAME.format("[A-Za-z0-9]++"))
 _RUNS = re.compile(rf"[{_PAIRED}][{_PAIRED}{_MARKS}]*")
 _CLUSTER = re.compile(rf".[{_MARKS}]*", re.DOTALL)
 
@@ -138,8 +148,10 @@ def language_of(text: str) -> str:
 
 def indexed(text: str, language: str) -> Indexed:
     """What an index holds of a text in a language."""
-    forms = [*_stems(_WORDS.findall(fold_case(text)), language), *_names(text), *_last_characters(text)]
-    return Indexed(" ".join(words(text)), " ".join(forms))
+    found = list(map(_names_of(language).__getitem__, _found_names(fold_case(text))))
+    plain = " ".join(chain.from_iterable(each.plain for each in found))
+    stems, names = (chain.from_iterable(map(itemgetter(column), found)) for column in (1, 2))
+    return Indexed(plain, " ".join(chain(stems, names, _last_characters(text))))
 
 
 def query_terms(query: str) -> QueryTerms:
@@ -149,6 +161,38 @@ def query_terms(query: str) -> QueryTerms:
     forms = [*singles, *_names(query), *_stems(_telling(query), language_of(query))]
     longest = _longest(plain)
     return QueryTerms(longest, [word for word in longest if word in singles], _longest(forms))
+
+
+class _Named(NamedTuple):
+    """What is indexed of a word, or of several that signs join: plain words, stems, and the whole where it has signs.
+
+    Every word of a text stands in one such name.
+    """
+
+    plain: tuple[str, ...]
+    stems: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+class _Names(dict[str, _Named]):
+    """Names of a language as they are indexed; frequent ones are kept, as most of a text are these."""
+
+    def __init__(self, language: str) -> None:
+        super().__init__()
+        self._language = language
+
+    def __missing__(self, name: str) -> _Named:
+        found = _WORDS.findall(name)
+        plain = tuple(part for word in found for part in _parts(fold(word)))
+        named = _Named(plain, tuple(_stems(found, self._language)), () if found == [name] else (fold(name),))
+        if len(name) <= _KEPT_CHARS:
+            if len(self) >= _KEPT:
+                self.clear()
+            self[name] = named
+        return named
+
+
+_names_of = lru_cache(maxsize=4)(_Names)
 
 
 def is_spaced(character: str) -> bool:
@@ -175,7 +219,11 @@ def _stems(case_folded: Iterable[str], language: str) -> Iterator[str]:
 
 def _names(text: str) -> Iterator[str]:
     """What signs tell apart from a plain word."""
-    return (fold(name) for name in _NAME.findall(fold_case(text)) if not _WORDS.fullmatch(name))
+    return (fold(name) for name in _found_names(fold_case(text)) if not _WORDS.fullmatch(name))
+
+
+def _found_names(case_folded: str) -> list[str]:
+    return (_ASCII_NAMES if case_folded.isascii() else _NAMES).findall(case_folded)
 
 
 def _parts(word: str) -> Iterator[str]:
@@ -194,6 +242,8 @@ def _pairs(characters: list[str]) -> Iterator[str]:
 
 def _last_characters(text: str) -> Iterator[str]:
     """The character that begins no pair, of each run of several."""
+    if text.isascii():
+        return
     for run in _RUNS.findall(fold(text)):
         if len(characters := _CLUSTER.findall(run)) > 1:
             yield characters[-1]

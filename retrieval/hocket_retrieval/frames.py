@@ -7,6 +7,7 @@ from typing import Annotated, BinaryIO
 from msgspec import Meta, Struct
 
 from .outline import MAX_PLACE_CHARS, MAX_PLACES
+from .timed_pipe import TimedPipe
 
 MAX_TEXT_BYTES = 64 << 20
 _MAX_FRAME = 4 * MAX_TEXT_BYTES  # with the borders of its passages
@@ -51,7 +52,7 @@ class Outgrown(Struct, frozen=True, array_like=True, tag=True):
     """There was not memory enough."""
 
 
-def write_frame(pipe: BinaryIO, frame: bytes, data: bytes = b"") -> None:
+def write_frame(pipe: BinaryIO | TimedPipe, frame: bytes, data: bytes = b"") -> None:
     """Send a frame, and `data` as it is. Raises OSError."""
     pipe.write(len(frame).to_bytes(8, "big"))
     pipe.write(frame)
@@ -59,7 +60,7 @@ def write_frame(pipe: BinaryIO, frame: bytes, data: bytes = b"") -> None:
     pipe.flush()
 
 
-def read_frame(pipe: BinaryIO) -> bytes | None:
+def read_frame(pipe: BinaryIO | TimedPipe) -> bytes | None:
     """The next frame; None when the other end is gone, in the middle of one or before, or sends one too long."""
     head = pipe.read(8)
     size = int.from_bytes(head, "big")

@@ -126,7 +126,10 @@ def detect(words: Sequence[str]) -> str:
 
     Where none is, the first letter of one language tells, or else the script of the first word.
     """
-    counts = Counter(language for word in words for language in _languages().get(word, ()))
+    counts, languages = Counter[str](), _languages()
+    for word, times in Counter(words).items():
+        for language in languages.get(word, ()):
+            counts[language] += times
     if counts:
         return max(counts, key=lambda language: (counts[language], language == DEFAULT))
     if own := next((_OF_LETTERS[letter] for word in words for letter in word if letter in _OF_LETTERS), None):

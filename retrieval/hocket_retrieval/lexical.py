@@ -42,6 +42,7 @@ _PAIRED = (
     "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\ua9e0-\ua9ff\uaa60-\uaa7f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _WORD = rf"(?:[{_LETTERS}]++|(?=[\U00010000-\U0010ffff])(?:[^\W_]|[{_MARKS}]))++"
+_ASCII_WORD = "[A-Za-z0-9]++"
 _WORDS = re.compile(_WORD)
 _NUMBER = r"\d+(?:[.,'’\u00a0\u202f]\d+)*"
 _NUMBERS = re.compile(_NUMBER)
@@ -49,7 +50,7 @@ _TELLING = re.compile(f"{_NUMBER}(?!{_WORD})|{_WORD}")
 # What stands between spaces: a word, or several that signs join, perhaps with a dot before it or with # or + behind it.
 _NAME = r"(?:(?<![^\s(\"'])\.)?{0}(?:[.&@/:_#+-](?:(?<=\+)\+)?{0})*+(?:#|\+\+?)?+"
 _NAMES = re.compile(_NAME.format(_WORD))
-_ASCII_NAMES = re.compile(_NAME.format("[A-Za-z0-9]++"))
+_ASCII_WORDS, _ASCII_NAMES = map(re.compile, (_ASCII_WORD, _NAME.format(_ASCII_WORD)))
 _RUNS = re.compile(rf"[{_PAIRED}][{_PAIRED}{_MARKS}]*")
 _CLUSTER = re.compile(rf".[{_MARKS}]*", re.DOTALL)
 
@@ -143,7 +144,7 @@ def _unpaired(found: re.Match[str], held: Sequence[_Held]) -> Iterator[tuple[int
 
 def language_of(text: str) -> str:
     """The language whose stems are searched, by the beginning of the text."""
-    return detect(_WORDS.findall(fold_case(text[:DETECTED_CHARS])))
+    return detect(_found_words(fold_case(text[:DETECTED_CHARS])))
 
 
 def indexed(text: str, language: str) -> Indexed:
@@ -220,6 +221,10 @@ def _stems(case_folded: Iterable[str], language: str) -> Iterator[str]:
 def _names(text: str) -> Iterator[str]:
     """What signs tell apart from a plain word."""
     return (fold(name) for name in _found_names(fold_case(text)) if not _WORDS.fullmatch(name))
+
+
+def _found_words(case_folded: str) -> list[str]:
+    return (_ASCII_WORDS if case_folded.isascii() else _WORDS).findall(case_folded)
 
 
 def _found_names(case_folded: str) -> list[str]:

@@ -11,11 +11,11 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import time
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, BinaryIO, NamedTuple, cast
+from typing import IO, NamedTuple
 
 import msgspec
 
@@ -27,6 +27,7 @@ from .limits import READING, Limits
 from .outline import is_sound
 from .readers import shown
 from .stores.records import Outline
+from .timed_pipe import TimedPipe
 
 PATIENCE = 2.25  # times as long as its processor time a file may take where others want the processors, too
 _START_S = 60.0
@@ -66,6 +67,7 @@ class Sandbox:
         self.limits = limits
         self._process: subprocess.Popen[bytes] | None = None
         self._changing = threading.Lock()
+        self._reading = threading.Lock()  # whoever closes the pipes waits until they are read no more
         self._closed = False
 
     def read(self, path: Path, data: bytes, words: int) -> Parsed:
@@ -75,9 +77,9 @@ class Sandbox:
         """
         limit_s = self.limits.processor_s(len(data))
         asked = msgspec.msgpack.encode(Asked(str(path), len(data), words, limit_s))
-        process = self._begun()
-        overdue = threading.Event()
-        frame = _exchange(process, asked, data, PATIENCE * limit_s, overdue)
+        with self._reading:
+            process = self._begun()
+            overdue, frame = _exchange(process, asked, data, PATIENCE * limit_s)
         try:
             answer = _ANSWER.decode(frame) if frame is not None else None
         except msgspec.DecodeError:
@@ -94,14 +96,18 @@ class Sandbox:
             raise DocumentError(
                 f"{shown(path)}: needs more than {self.limits.memory_bytes >> 20} MiB to be read", "split it"
             )
-        if overdue.is_set() or process.returncode == -signal.SIGXCPU:
+        if overdue or process.returncode == -signal.SIGXCPU:
             raise DocumentError(f"{shown(path)}: takes more than {limit_s:.0f} s to be read", "split it")
         raise _broken(path)
 
     def close(self) -> None:
         """End the process, and a `read` under way by Cancelled."""
         self._closed = True
-        self._end()
+        with self._changing:
+            if self._process:
+                self._process.kill()
+        with self._reading:
+            self._end()
 
     def _begun(self) -> subprocess.Popen[bytes]:
         with self._changing:
@@ -117,7 +123,7 @@ class Sandbox:
                 self._process.kill()
                 self._process.wait()
                 for pipe in (self._process.stdin, self._process.stdout):
-                    _close(pipe)
+                    _pipe(pipe).close()
             self._process = None
 
 
@@ -130,9 +136,11 @@ def _start(limits: Limits) -> subprocess.Popen[bytes]:
         stderr=subprocess.DEVNULL,
         env={name: os.environ[name] for name in _KEPT if name in os.environ} | _FRUGAL,
         cwd="/",
+        bufsize=0,
     )
-    with _ended_after(process, _START_S, threading.Event()):
-        ready = read_frame(_pipe(process.stdout))
+    ready = None
+    with suppress(TimeoutError):
+        ready = read_frame(TimedPipe(_pipe(process.stdout), time.monotonic() + _START_S))
     if ready is None:
         process.kill()
         process.wait()
@@ -140,33 +148,16 @@ def _start(limits: Limits) -> subprocess.Popen[bytes]:
     return process
 
 
-def _exchange(
-    process: subprocess.Popen[bytes], asked: bytes, data: bytes, wait_s: float, overdue: threading.Event
-) -> bytes | None:
-    """The answer; None when the process ended, or had to be ended, before it."""
-    with _ended_after(process, wait_s, overdue):
-        try:
-            write_frame(_pipe(process.stdin), asked, data)
-        except OSError:
-            return None
-        return read_frame(_pipe(process.stdout))
-
-
-@contextmanager
-def _ended_after(process: subprocess.Popen[bytes], wait_s: float, overdue: threading.Event) -> Iterator[None]:
-    """End the process, and with it the waiting for its pipes, when what is inside takes longer."""
-
-    def end() -> None:
-        overdue.set()
-        process.kill()
-
-    watch = threading.Timer(wait_s, end)
-    watch.daemon = True
-    watch.start()
+def _exchange(process: subprocess.Popen[bytes], asked: bytes, data: bytes, wait_s: float) -> tuple[bool, bytes | None]:
+    """Whether it took longer, and the answer; None when the process ended, or had to be ended, before it."""
+    until_s = time.monotonic() + wait_s
     try:
-        yield
-    finally:
-        watch.cancel()
+        write_frame(TimedPipe(_pipe(process.stdin), until_s), asked, data)
+        return False, read_frame(TimedPipe(_pipe(process.stdout), until_s))
+    except TimeoutError:
+        return True, None
+    except OSError:
+        return False, None
 
 
 def _checked(path: Path, reading: ReadDocument) -> Parsed:
@@ -188,11 +179,6 @@ def _broken(path: Path) -> DocumentError:
     return DocumentError(f"{shown(path)}: breaks the program that reads it", "open and save it again")
 
 
-def _pipe(pipe: IO[bytes] | None) -> BinaryIO:
+def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     assert pipe is not None  # subprocess.PIPE was asked for
-    return cast("BinaryIO", pipe)
-
-
-def _close(pipe: IO[bytes] | None) -> None:
-    with suppress(OSError):  # what was still to be written has no reader any more
-        _pipe(pipe).close()
+    return pipe

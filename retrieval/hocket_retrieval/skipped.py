@@ -73,5 +73,6 @@ class SkippedFiles:
             connection.execute(_SURPLUS, (MAX_ENTRIES,))
 
     def _delete(self, sql: str, name: str) -> None:
-        with self._file.writing() as connection:
-            connection.execute(sql, (name,))
+        if self.reason(name):  # of most files nothing is here
+            with self._file.writing() as connection:
+                connection.execute(sql, (name,))

@@ -31,6 +31,7 @@ class SqliteFile:
         self._remedy = remedy
         self._idle: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
         self._write_lock = threading.Lock()
+        self._durable: bool | None = None  # as the writer is now
         keep_private(path)
         try:
             self._writer = self._connect()
@@ -64,7 +65,9 @@ class SqliteFile:
     def writing(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
         """A transaction; a `durable` one, and all before it, are on the disk at its end."""
         with self._alone():
-            self._writer.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            if durable is not self._durable:
+                self._writer.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+                self._durable = durable
             try:
                 self._writer.execute("BEGIN IMMEDIATE")
                 yield self._writer

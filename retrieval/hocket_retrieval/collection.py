@@ -32,7 +32,7 @@ from .sentences import Sentence, extract
 from .skipped import SkippedFiles
 from .stores.opening import open_store
 from .stores.protocol import DocumentStore
-from .stores.records import Change, Document, DocumentInfo, NewChunk
+from .stores.records import Change, Document, DocumentInfo, NewChunk, OnStored
 from .waiting import WaitingFiles
 from .walk import has_entries, is_gone
 from .windows import following, size_of
@@ -275,10 +275,12 @@ class Collection:
             self.graph.forget()
             self._store.purge()
 
-    def _commit(self, document: Document, chunks: Sequence[NewChunk], is_wanted: Callable[[], bool]) -> Change | None:
+    def _commit(
+        self, document: Document, chunks: Sequence[NewChunk], is_wanted: Callable[[], bool], on_stored: OnStored
+    ) -> Change | None:
         """Put a document, unless nobody wants it any more: it may have been removed meanwhile."""
         with self._changing:
-            change = self._store.put_document(document, chunks) if is_wanted() else None
+            change = self._store.put_document(document, chunks, on_stored) if is_wanted() else None
         self._replaced |= change is not None and len(change.removed) > 0
         return change
 

@@ -33,7 +33,7 @@ from .readers import READING, shown
 from .sandboxes import Sandboxes
 from .skipped import SkippedFiles
 from .stores.protocol import DocumentStore
-from .stores.records import Change, Document, NewChunk, digest
+from .stores.records import Change, Document, NewChunk, OnStored, digest, unobserved
 from .turns import Draft, Share, Turns
 from .waiting import Queued, WaitingFiles
 from .walk import Walk, read_bytes, reason_of
@@ -45,7 +45,7 @@ CHARS_PER_BYTE = 4  # a text that is longer for its file goes where texts of its
 LANES = ((64 << 10, 32), (1 << 20, 2), (inf, 1))
 
 _READ = f" reading:{READING}"
-Commit = Callable[[Document, Sequence[NewChunk], Callable[[], bool]], Change | None]
+Commit = Callable[[Document, Sequence[NewChunk], Callable[[], bool], OnStored], Change | None]
 log = structlog.get_logger(__name__)
 
 
@@ -143,7 +143,7 @@ class Ingester:
         self._turns.add(draft)
         while batch := self._turns.take(BATCH_CHUNKS):
             self._embed(batch)
-        _count(report, draft, self._commit(document, _rows(draft), lambda: True))
+        _count(report, draft, self._commit(document, _rows(draft), lambda: True, unobserved))
 
     # --- on the thread of `run` -------------------------------------------------------------------------------------
 
@@ -241,7 +241,8 @@ class Ingester:
         name = draft.file.name
         is_wanted = (lambda: self._is_here(name)) if draft.file.stale else (lambda: name in self._waiting)
         try:
-            change = self._commit(draft.document, _rows(draft), is_wanted)
+            with draft.job.storing(name, len(draft.spans)) as on_stored:
+                change = self._commit(draft.document, _rows(draft), is_wanted, on_stored)
         except VectorsGone as error:
             draft.job.report.errors.append((shown(Path(name)), str(error)))
         else:

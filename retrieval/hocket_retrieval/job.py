@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from .waiting import Queued
 
 _CHUNKS_PER_BYTE = 1 / 400  # of plain text, until a job knows its own
+_STORING_S = 1 / 2_000  # a chunk, until then
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
     """How far a job is. `chunks_total` and `left_s` are estimates; the latter is 0 while nothing tells.
 
+    `chunks_done` have their vectors. When all have, what is left is to take the last files into the store.
     `name` is the file at hand; while the job is `waiting` that is another job's.
     """
 
@@ -65,6 +68,8 @@ class Job:
         self._read_bytes = 0
         self._chunks = 0
         self._chunks_done = 0
+        self._chunks_stored = 0
+        self._storing_s = 0.0
 
     @property
     def is_done(self) -> bool:
@@ -88,6 +93,22 @@ class Job:
         """So many of them have their vectors."""
         self._chunks_done += chunks
 
+    @contextmanager
+    def storing(self, name: str, chunks: int) -> Iterator[Callable[[int], None]]:
+        """What is inside takes the chunks of a file into the store, and says how many are there."""
+        began_s, stored, storing_s = time.perf_counter(), self._chunks_stored, self._storing_s
+
+        def on_stored(count: int) -> None:
+            self._chunks_stored = stored + count
+            self._storing_s = storing_s + time.perf_counter() - began_s
+            self.advance(name)
+
+        on_stored(0)
+        try:
+            yield on_stored
+        finally:
+            on_stored(chunks)
+
     def closed(self, file: Queued, *, unread: bool) -> None:
         """A file is done with; `unread` where it was not opened."""
         self._left -= 1
@@ -99,7 +120,13 @@ class Job:
         """Say how far it is."""
         per_byte = self._chunks / self._read_bytes if self._read_bytes else _CHUNKS_PER_BYTE
         total = self._chunks + round(self._unread_bytes * per_byte)
-        pace = self._chunks_done / (time.perf_counter() - self._started)
-        left_s = (total - self._chunks_done) / pace if pace else 0.0
         done = self._files - self._left
+        left_s = self._left_s(total) if self._chunks_done else 0.0
         self._on_progress(Progress(name, done, self._files, self._chunks_done, total, left_s, waiting))
+
+    def _left_s(self, total: int) -> float:
+        """By the pace so far of what leads to the vectors, and by that of storing."""
+        embedding_s = time.perf_counter() - self._started - self._storing_s
+        chunk_s = self._storing_s / self._chunks_stored if self._chunks_stored else _STORING_S
+        embedded, stored = self._chunks_done, self._chunks_stored
+        return embedding_s / embedded * (total - embedded) + chunk_s * (total - stored)

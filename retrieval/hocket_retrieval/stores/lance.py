@@ -34,7 +34,7 @@ from .folder_lock import held
 from .lance_moment import LanceMoment
 from .lance_table import CHUNKS, DOCUMENT, State, failing, ids_in, one_of, rows_of, state_of
 from .outlines import outline_text
-from .records import Change, Document, Ids, NewChunk, Vectors
+from .records import Change, Document, Ids, NewChunk, OnStored, Vectors, unobserved
 
 TENDED = 100, 1_000  # commits between two times that small files are joined, in a small store and in a large one
 UNINDEXED = 50_000, 0.25  # rows that no index has yet: so many, or that share of all, are soon taken in
@@ -94,11 +94,12 @@ class LanceStore:
             write = self._made.merge_insert("digest").when_not_matched_insert_all()
             tables.repeated(lambda: write.execute(rows))
 
-    def put_document(self, document: Document, chunks: Sequence[NewChunk]) -> Change:
+    def put_document(self, document: Document, chunks: Sequence[NewChunk], on_stored: OnStored = unobserved) -> Change:
         """Add the document, in place of its old version if there is one. The vectors of all chunks are here."""
         with self._writing():
             rows = self._rows_of(document, chunks)
             change = self._commit([document.name], rows)
+            on_stored(len(chunks))
             self._unindexed += len(change.added)
             is_full = self._unindexed >= self._most_unindexed
             if is_full or self._table.version - self._tended >= self._patience:

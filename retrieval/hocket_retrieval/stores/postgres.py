@@ -24,7 +24,7 @@ from .outlines import outline_text
 from .postgres_connections import Connections
 from .postgres_moment import FORM, PLAIN, PostgresMoment, ids_of, quoted
 from .postgres_schema import index_vectors, prepare
-from .records import Change, Document, Ids, NewChunk, Vectors
+from .records import Change, Document, Ids, NewChunk, OnStored, Vectors, parts_of, unobserved
 
 TABLES = ("documents", "chunks", "vectors", "words", "facts")
 _TENDING = "1h"  # the longest that a statement of upkeep may take
@@ -71,7 +71,7 @@ class PostgresStore:
                 copy.write(_copied(digests, vectors))
             connection.execute(sql, (self._own,))
 
-    def put_document(self, document: Document, chunks: Sequence[NewChunk]) -> Change:
+    def put_document(self, document: Document, chunks: Sequence[NewChunk], on_stored: OnStored = unobserved) -> Change:
         """Add the document, in place of its old version if there is one. The vectors of all chunks are here.
 
         U+0000, which PostgreSQL does not store, becomes a space.
@@ -84,10 +84,14 @@ class PostgresStore:
             sql = """INSERT INTO documents (name, title, text, sha256, recipe, outline, chunks, ingested_at)
                      VALUES (%s, %s, %s, %s, %s, %s, %s, %s) RETURNING id"""
             ((key,),) = connection.execute(sql, [*fields, len(chunks), time.time()]).fetchall()
-            added = _add_chunks(connection, key, chunks)
-            if len(added) < len(chunks):
-                raise VectorsGone(document.name)
-            _add_words(connection, added, words)
+            added = _NONE
+            for part in parts_of(chunks):
+                ids = _add_chunks(connection, key, len(added), part)
+                if len(ids) < len(part):
+                    raise VectorsGone(document.name)
+                _add_words(connection, ids, words[len(added) : len(added) + len(part)])
+                added = np.concatenate([added, ids])
+                on_stored(len(added))
             connection.execute("UPDATE facts SET documents = documents + 1, chunks = chunks + %s", (len(added),))
             return Change(removed, added, PostgresMoment(connection).state())
 
@@ -182,9 +186,10 @@ def _copied(digests: Sequence[bytes], vectors: Vectors) -> bytes:
     return b"".join([*parts, struct.pack("!h", -1)])
 
 
-def _add_chunks(connection: Connection[Any], document: int, chunks: Sequence[NewChunk]) -> Ids:
+def _add_chunks(connection: Connection[Any], document: int, first: int, chunks: Sequence[NewChunk]) -> Ids:
+    """Chunks of a document from the ordinal `first` on."""
     sql = """INSERT INTO chunks (document, ordinal, vector, text, place)
-             SELECT %s, new.ordinal - 1, v.id, new.text, new.place
+             SELECT %s, %s + new.ordinal - 1, v.id, new.text, new.place
              FROM unnest(%s::bytea[], %s::text[], %s::text[]) WITH ORDINALITY AS new (digest, text, place, ordinal)
              JOIN vectors v ON v.digest = new.digest ORDER BY new.ordinal RETURNING id"""
     columns = (
@@ -192,7 +197,7 @@ def _add_chunks(connection: Connection[Any], document: int, chunks: Sequence[New
         [_storable(new.text) for new in chunks],
         [_storable(new.place) for new in chunks],
     )
-    added = ids_of(connection.execute(sql, (document, *columns)).fetchall())
+    added = ids_of(connection.execute(sql, (document, first, *columns)).fetchall())
     return np.sort(added)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from .records import Change, Chunk, Document, DocumentInfo, Ids, NewChunk, Vectors
+from .records import Change, Chunk, Document, DocumentInfo, Ids, NewChunk, OnStored, Vectors, unobserved
 
 
 class TextIndex(Protocol):
@@ -114,8 +114,11 @@ class DocumentStore(Protocol):
         """Keep the vectors of texts, rows of `vectors` by digest; known digests are left as they are."""
         ...
 
-    def put_document(self, document: Document, chunks: Sequence[NewChunk]) -> Change:
-        """Add the document, in place of its old version if there is one. The vectors of all chunks are here."""
+    def put_document(self, document: Document, chunks: Sequence[NewChunk], on_stored: OnStored = unobserved) -> Change:
+        """Add the document, in place of its old version if there is one. The vectors of all chunks are here.
+
+        `on_stored` is called while that goes on; what it is told of may still be undone.
+        """
         ...
 
     def remove(self, names: Sequence[str]) -> Change:

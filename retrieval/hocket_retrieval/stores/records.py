@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 Ids = NDArray[np.int64]
 Vectors = NDArray[np.float32]
 Outline = tuple[tuple[int, str], ...]
+OnStored = Callable[[int], None]  # takes how many chunks of a document are taken in so far
+TAKEN_IN = 1_000  # chunks at once
 
 
 class Document(NamedTuple):
@@ -66,6 +69,15 @@ class Change(NamedTuple):
     removed: Ids
     added: Ids
     state: str
+
+
+def unobserved(_: int) -> None:
+    """Nobody asks how far it is."""
+
+
+def parts_of(chunks: Sequence[NewChunk]) -> Iterator[Sequence[NewChunk]]:
+    """What is taken in at once: so neither a statement nor a silence is as long as a document may be."""
+    return (chunks[first : first + TAKEN_IN] for first in range(0, len(chunks), TAKEN_IN))
 
 
 def digest(fingerprint: str, text: str) -> bytes:

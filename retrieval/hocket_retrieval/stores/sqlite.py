@@ -22,7 +22,7 @@ from ..sqlite_file import SqliteFile
 from . import word_index
 from .dense import DenseIndex
 from .outlines import outline_text
-from .records import Change, Document, Ids, NewChunk, Vectors
+from .records import Change, Document, Ids, NewChunk, OnStored, Vectors, parts_of, unobserved
 from .sqlite_moment import SqliteMoment, ids_of, state_of
 
 SCHEMA_VERSION = 7
@@ -114,10 +114,9 @@ class SqliteStore:
         with self._file.writing() as connection:
             connection.executemany("INSERT OR IGNORE INTO vectors (digest, vector) VALUES (?, ?)", rows)
 
-    def put_document(self, document: Document, chunks: Sequence[NewChunk]) -> Change:
+    def put_document(self, document: Document, chunks: Sequence[NewChunk], on_stored: OnStored = unobserved) -> Change:
         """Add the document, in place of its old version if there is one. The vectors of all chunks are here."""
         language = language_of(document.text)
-        words = [indexed(chunk.text, language) for chunk in chunks]
 
         def put(connection: sqlite3.Connection) -> Change:
             removed = _delete(connection, document.name)
@@ -129,14 +128,13 @@ class SqliteStore:
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (*document[:5], outline_text(document.outline), len(chunks), time.time(), language),
             )
-            key = cursor.lastrowid
-            connection.executemany(
-                "INSERT INTO chunks (document, ordinal, vector, text, place)"
-                " VALUES (?, ?, (SELECT id FROM vectors WHERE digest = ?), ?, ?)",
-                ((key, ordinal, new.digest, new.text, new.place) for ordinal, new in enumerate(chunks)),
-            )
-            added = ids_of(connection.execute("SELECT id FROM chunks WHERE document = ? ORDER BY ordinal", (key,)))
-            word_index.add(connection, zip(added.tolist(), words, strict=True))
+            added = _NONE
+            for part in parts_of(chunks):
+                ids = _add_chunks(connection, cursor.lastrowid, len(added), part)
+                words = (indexed(new.text, language) for new in part)
+                word_index.add(connection, zip(ids.tolist(), words, strict=True))
+                added = np.concatenate([added, ids])
+                on_stored(len(added))
             return Change(removed, added, _next_state(connection))
 
         return self._change(put)
@@ -194,6 +192,17 @@ def _delete(connection: sqlite3.Connection, name: str) -> Ids:
     word_index.remove(connection, chunks)
     connection.execute("DELETE FROM documents WHERE name = ?", (name,))
     return ids_of(chunks)
+
+
+def _add_chunks(connection: sqlite3.Connection, document: int | None, first: int, chunks: Sequence[NewChunk]) -> Ids:
+    """Chunks of a document from the ordinal `first` on."""
+    connection.executemany(
+        "INSERT INTO chunks (document, ordinal, vector, text, place)"
+        " VALUES (?, ?, (SELECT id FROM vectors WHERE digest = ?), ?, ?)",
+        ((document, ordinal, new.digest, new.text, new.place) for ordinal, new in enumerate(chunks, first)),
+    )
+    sql = "SELECT id FROM chunks WHERE document = ? AND ordinal >= ? ORDER BY ordinal"
+    return ids_of(connection.execute(sql, (document, first)))
 
 
 def _next_state(connection: sqlite3.Connection) -> str:

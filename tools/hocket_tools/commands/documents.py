@@ -132,15 +132,24 @@ def read_in(endpoint: str, files: list[Path], keys: Path | None = None) -> Inges
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[left]}"), TimeElapsedColumn())
     err = console.err()
     bar = Bar(*columns, console=err, transient=True, disable=not err.is_terminal)
+    storing_s = 0.0
     with Caller(endpoint, keys=keys, role="retrieval") as caller, bar:
         task = bar.add_task("reading", total=None, left="")
         for reply in caller.replies(message, SILENCE_S):
             if isinstance(reply, m.Progress):
-                doing, left = _doing(reply), _left(reply)
-                bar.update(task, total=reply.chunks_total, completed=reply.chunks_done, description=doing, left=left)
+                total, done = float(reply.chunks_total), float(reply.chunks_done)
+                if _is_storing(reply):
+                    total = storing_s = max(storing_s, reply.left_s)
+                    done = total - reply.left_s
+                bar.update(task, total=total, completed=done, description=_doing(reply), left=_left(reply))
             elif isinstance(reply, m.Ingested):
                 return reply
     raise ProtocolError(f"{endpoint} did not say how the ingestion ended", "is that a retrieval daemon?")
+
+
+def _is_storing(progress: Progress) -> bool:
+    """Whether every passage has its vector, and the last files are taken into the store."""
+    return not progress.waiting and 0 < progress.chunks_done == progress.chunks_total
 
 
 def _doing(progress: Progress) -> str:
@@ -150,6 +159,8 @@ def _doing(progress: Progress) -> str:
     name = console.one_line(Path(progress.current).name)[:40]
     if progress.waiting:
         return f"waiting for {name}" if name else "waiting for an earlier ingestion"
+    if _is_storing(progress):
+        return f"storing {name}"
     return name or "reading"
 
 

@@ -21,6 +21,7 @@ from .formats.office import TYPES, office
 from .formats.pdf import pdf
 from .formats.picture import FORMATS, picture
 from .formats.recognition import MISSING, REMEDY, Recognise
+from .formats.sheets import SHEETS, sheets
 from .formats.table import as_written, plain, separated
 from .normalization import normalize
 from .outline import MAX_PLACE_CHARS, joined
@@ -28,7 +29,7 @@ from .outline import MAX_PLACE_CHARS, joined
 if TYPE_CHECKING:
     from .stores.records import Outline
 
-READING = 3  # grows where other text, places or passages come out of the same file
+READING = 4  # grows where other text, places or passages come out of the same file
 _CODE = """
     bash bat c cc cfg clj conf cpp cs css cxx dart el erl ex f90 fs go gradle groovy h hpp hs ini ipp java jl js json
     jsonl jsx kt lisp lua m ml mm mk pas php pl pm proto ps1 py pyi r rb rs scala sh sql swift tf toml ts tsx v vb vue
@@ -156,6 +157,7 @@ _READERS: dict[str, Callable[[bytes], Content]] = {
     **dict.fromkeys((".csv", ".tsv"), separated),
     ".pdf": pdf,
     **{suffix: partial(office, suffix=suffix) for suffix in TYPES},
+    **dict.fromkeys(SHEETS, sheets),
     **_MAILS,
 }
 _RECOGNISING: dict[str, Callable[..., Content]] = {".pdf": pdf, **dict.fromkeys(FORMATS, picture)}

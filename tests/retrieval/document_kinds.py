@@ -144,7 +144,9 @@ def _pptx(said: str) -> tuple[bytes, str]:
 
 
 def _xlsx(said: str) -> tuple[bytes, str]:
-    return office.workbook({"Names": [["who"], [BEFORE]], "Details": [["what", "who"], [said, "Ada"]]}), "sheet Details"
+    return office.workbook(
+        {"Names": [["who"], [BEFORE]], "Details": [["what", "who"], [said, "Ada"]]}
+    ), "sheet Details, row 2"
 
 
 def _ods(said: str) -> tuple[bytes, str]:
@@ -157,7 +159,7 @@ def _ods(said: str) -> tuple[bytes, str]:
 
     sheets = (("Names", row("who") + row(BEFORE)), ("Details", row("what", "who") + row(said, "Ada")))
     body = "".join(f'<table:table table:name="{name}">{rows}</table:table>' for name, rows in sheets)
-    return office.opened("spreadsheet", "spreadsheet", body), "sheet Details"
+    return office.opened("spreadsheet", "spreadsheet", body), "sheet Details, row 2"
 
 
 def _epub(said: str) -> tuple[bytes, str]:

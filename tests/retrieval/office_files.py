@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Sequence
+from datetime import date
 from email.message import EmailMessage
+from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 _XML = '<?xml version="1.0" encoding="UTF-8"?>'
@@ -84,6 +86,96 @@ def workbook(sheets: dict[str, Sequence[Sequence[str]]]) -> bytes:
     parts["xl/workbook.xml"] = f'<workbook xmlns="{_SHEET}" xmlns:r="{_OFFICE}"><sheets>{listed}</sheets></workbook>'
     parts["xl/_rels/workbook.xml.rels"] = _relations(**relations)
     return _package(kinds, parts)
+
+
+class Percent(float):
+    """A share that a sheet shows as a percentage with one digit behind the point."""
+
+
+Value = str | float | date | Percent
+
+
+class Sheet(NamedTuple):
+    """Values by (row, column), each from 1 on, and merged cells by (first row, first column, last row, last column)."""
+
+    name: str
+    cells: dict[tuple[int, int], Value]
+    merged: Sequence[tuple[int, int, int, int]] = ()
+    is_hidden: bool = False
+
+
+def excel(sheets: Sequence[Sheet]) -> bytes:
+    """A workbook of Excel of these sheets."""
+    kinds, parts = {"xl/workbook.xml": "spreadsheetml.sheet.main", "xl/styles.xml": "spreadsheetml.styles"}, {}
+    relations, listed = {"s": ("styles", "styles.xml")}, ""
+    for number, sheet in enumerate(sheets, 1):
+        part = f"xl/worksheets/sheet{number}.xml"
+        kinds[part] = "spreadsheetml.worksheet"
+        rows = "".join(
+            f'<row r="{row}">{"".join(_cell(at, value) for at, value in sheet.cells.items() if at[0] == row)}</row>'
+            for row in sorted({row for row, _ in sheet.cells})
+        )
+        areas = "".join(f'<mergeCell ref="{_name(a, b)}:{_name(c, d)}"/>' for a, b, c, d in sheet.merged)
+        merged = f"<mergeCells>{areas}</mergeCells>" if areas else ""
+        parts[part] = f'<worksheet xmlns="{_SHEET}"><sheetData>{rows}</sheetData>{merged}</worksheet>'
+        relations[f"r{number}"] = ("worksheet", f"worksheets/sheet{number}.xml")
+        state = ' state="hidden"' if sheet.is_hidden else ""
+        listed += f'<sheet name="{escape(sheet.name)}" sheetId="{number}"{state} r:id="r{number}"/>'
+    parts["xl/styles.xml"] = (
+        f'<styleSheet xmlns="{_SHEET}"><numFmts count="1"><numFmt numFmtId="164" formatCode="0.0%"/></numFmts>'
+        '<cellXfs count="3"><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="164"/></cellXfs></styleSheet>'
+    )
+    parts["xl/workbook.xml"] = f'<workbook xmlns="{_SHEET}" xmlns:r="{_OFFICE}"><sheets>{listed}</sheets></workbook>'
+    parts["xl/_rels/workbook.xml.rels"] = _relations(**relations)
+    return _package(kinds, parts)
+
+
+def _name(row: int, column: int) -> str:
+    return f"{chr(64 + column)}{row}"
+
+
+def _cell(at: tuple[int, int], value: Value) -> str:
+    if isinstance(value, str):
+        return f'<c r="{_name(*at)}" t="inlineStr"><is><t>{escape(value)}</t></is></c>'
+    style = 1 if isinstance(value, date) else 2 if isinstance(value, Percent) else 0
+    number = (value - date(1899, 12, 30)).days if isinstance(value, date) else float(value)
+    return f'<c r="{_name(*at)}" s="{style}"><v>{number}</v></c>'
+
+
+def open_sheets(sheets: Sequence[Sheet]) -> bytes:
+    """The same as an OpenDocument, where runs of blank rows and cells are one element."""
+    return opened("spreadsheet", "spreadsheet", "".join(map(_open_sheet, sheets)))
+
+
+def _open_sheet(sheet: Sheet) -> str:
+    rows, before = "", 0
+    for row in sorted({row for row, _ in sheet.cells}):
+        blank = (
+            f'<table:table-row table:number-rows-repeated="{row - before - 1}"><table:table-cell/></table:table-row>'
+        )
+        cells, left = "", 0
+        for column in sorted(column for line, column in sheet.cells if line == row):
+            gap = f'<table:table-cell table:number-columns-repeated="{column - left - 1}"/>'
+            cells += (gap if column > left + 1 else "") + _open_cell(sheet, (row, column))
+            left = column
+        rows += (blank if row > before + 1 else "") + f"<table:table-row>{cells}</table:table-row>"
+        before = row
+    return f'<table:table table:name="{escape(sheet.name)}">{rows}</table:table>'
+
+
+def _open_cell(sheet: Sheet, at: tuple[int, int]) -> str:
+    value = sheet.cells[at]
+    area = next(((c - a, d - b) for a, b, c, d in sheet.merged if (a, b) == at), None)
+    span = f' table:number-rows-spanned="{area[0] + 1}" table:number-columns-spanned="{area[1] + 1}"' if area else ""
+    if isinstance(value, str):
+        kind, said = 'office:value-type="string"', value
+    elif isinstance(value, date):
+        kind, said = f'office:value-type="date" office:date-value="{value}"', f"{value:%d.%m.%y}"
+    elif isinstance(value, Percent):
+        kind, said = f'office:value-type="percentage" office:value="{float(value)}"', f"{100 * value:.1f}%"
+    else:
+        kind, said = f'office:value-type="float" office:value="{value}"', f"{value:.2f}"
+    return f"<table:table-cell{span} {kind}><text:p>{escape(said)}</text:p></table:table-cell>"
 
 
 def pptx(text: str) -> bytes:

@@ -275,5 +275,7 @@ def test_what_only_looks_like_a_heading_is_none() -> None:
     assert [place for place, _ in places("a.md", notes)] == ["§ One"]
     assert "Old" not in text_of("a.md", notes)
     assert [place for place, _ in places("a.org", b"* One\n\n# a comment\n\ntext\n")] == ["§ One"]
-    assert [place for place, _ in places("a.xlsx", xlsx("Boats", [["a", "b"], ["# One", "## Two"]]))] == ["sheet Boats"]
+    assert [place for place, _ in places("a.xlsx", xlsx("Boats", [["a", "b"], ["# One", "## Two"]]))] == [
+        "sheet Boats, row 2"
+    ]
     assert [place for place, _ in places("a.html", b"<body><h1></h1><p>a<h2>Two</h2>b")] == ["§ Two"]

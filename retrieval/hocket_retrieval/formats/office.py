@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 TYPES = {
     ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
     ".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    ".ods": "application/vnd.oasis.opendocument.spreadsheet",
     ".odt": "application/vnd.oasis.opendocument.text",
     ".rtf": "application/rtf",
     ".epub": "application/epub+zip",
@@ -28,7 +26,6 @@ TYPES = {
     ".rst": "text/x-rst",
     ".tex": "application/x-latex",
 }
-_SHEETS = frozenset((".xlsx", ".ods"))
 _TABLE = re.compile(r"(?m)^\|.*\|$(?:\n\|.*\|$)*")
 _BORDER = re.compile(rf"(?m)^(#{{1,6}}) (.*)$|{BREAK}")
 
@@ -37,18 +34,18 @@ def office(data: bytes, suffix: str) -> Content:
     """The words of a file of one of TYPES, tracked changes as accepted, without headers, footers and comments."""
     from kreuzberg import ExtractionConfig, PageConfig, extract_bytes_sync
 
-    is_sheets, is_slides = suffix in _SHEETS, suffix == ".pptx"
+    is_slides = suffix == ".pptx"
     # Of its formats djot alone has headings and tables, and leaves all other signs as they were written.
     config = ExtractionConfig(
         use_cache=False,
         output_format="djot",
-        include_document_structure=not is_sheets,  # where it would hold every cell
+        include_document_structure=True,
         pages=PageConfig(insert_page_markers=True, marker_format=f"\n\n{BREAK}\n\n") if is_slides else None,
     )
     found = extract_bytes_sync(marked(data) if suffix == ".docx" else data, TYPES[suffix], config)
     titles = _Titles(found)
     text = _TABLE.sub(_in_words, found.content)
-    sections = list(_of_sheets(text, titles) if is_sheets else _sections(text, titles, is_slides=is_slides))
+    sections = list(_sections(text, titles, is_slides=is_slides))
     title = found.metadata.get("title")
     return Content(title if isinstance(title, str) and title else titles.first, sections)
 
@@ -59,7 +56,6 @@ class _Titles:
     def __init__(self, found: ExtractionResult) -> None:
         nodes = [node["content"] for node in found.document["nodes"]] if found.document else []
         names = [str(node["text"]) for node in nodes if node["node_type"] == "heading"]
-        names += map(str, found.metadata.get("sheet_names") or ())
         self._left: dict[str, list[str]] = defaultdict(list)
         for name in reversed(names):
             self._left[_letters(name)].append(name.replace(BREAK, ""))
@@ -79,16 +75,6 @@ def _in_words(table: re.Match[str]) -> str:
     """A table's rows; pages that end in it end behind it."""
     breaks = table[0].count(BREAK)
     return piped(table[0].replace(BREAK, "").split("\n")) + BREAK * breaks
-
-
-def _of_sheets(text: str, titles: _Titles) -> Iterator[Section]:
-    """Every sheet, with its name first."""
-    place, start = "", 0
-    for line in _BORDER.finditer(text):
-        if line[2] and (name := titles.take(line[2])):
-            yield Section(text[start : line.start()], place)
-            place, start = f"sheet {name}", line.start(2)
-    yield Section(text[start:], place)
 
 
 def _sections(text: str, titles: _Titles, *, is_slides: bool) -> Iterator[Section]:

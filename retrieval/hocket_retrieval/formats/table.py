@@ -5,13 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Sequence
-from math import ceil
 
-from .content import MAX_SECTIONS, Content, Section
+from .content import Content, Section
 from .encodings import decoded
+from .rows import Row, labelled, said, sections
 
 _DELIMITERS = ",;\t|"
+_SEARCHED = 4096  # characters
+_FOR_EXCEL = re.compile(r"\A\s*sep=.\r?\n")  # a line that Excel does not show
 _NAME = re.compile(r"[^\W\d_][^.!?]*")
 _PIPE, _ESCAPED, _RULE = re.compile(r"(?<!\\)\|"), re.compile(r"\\([|])"), re.compile(r":?-+:?")
 MAX_SHORT_ROWS = 8  # which a passage holds together with the names of the columns
@@ -19,8 +22,8 @@ MIN_COLUMNS, MIN_ROWS = 3, 3  # of a text that is a table by its form alone
 
 
 def separated(data: bytes) -> Content:
-    """A table whose first row names its columns. Raises DocumentError."""
-    text = decoded(data)
+    """A table, mostly one whose first row names its columns. Raises DocumentError."""
+    text = _FOR_EXCEL.sub("", decoded(data))
     return Content("", _with_names(text, _delimiter(text)))
 
 
@@ -47,39 +50,31 @@ def _has_names(line: str, delimiter: str) -> bool:
 
 
 def _delimiter(text: str) -> str:
-    first = text.lstrip("\ufeff\r\n").split("\n", 1)[0]
-    return max(_DELIMITERS, key=first.count)
+    """The sign that most lines hold equally often; decimal commas and titles do not."""
+    lines = text[:_SEARCHED].splitlines()
+
+    def agreed(sign: str) -> tuple[int, int]:
+        counts = Counter(line.count(sign) for line in lines if sign in line)
+        return max(((lines, count) for count, lines in counts.items()), default=(0, 0))
+
+    return max(_DELIMITERS, key=agreed)
 
 
 def _with_names(text: str, delimiter: str) -> list[Section]:
     """A section for each row, or for as many as it takes where there are very many."""
-    names, *rows = _stripped(list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)))
-    step = ceil(len(rows) / MAX_SECTIONS) or 1
-    said = [_row(names, row) for row in rows]
-    sections = [
-        Section("\n\n".join(filter(None, said[at : at + step])), _rows(at + 2, min(at + step, len(said)) + 1))
-        for at in range(0, len(said), step)
-    ]
-    return sections if any(said) else [Section(" | ".join(names))]
-
-
-def _rows(first: int, last: int) -> str:
-    return f"row {first}" if first == last else f"rows {first}–{last}"
+    read = enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), 1)
+    rows = [Row(number, [value.strip() for value in values]) for number, values in read]
+    return list(sections(list(said([row for row in rows if any(row.values)]))))
 
 
 def named(rows: Sequence[Sequence[str]]) -> str:
     """Each row behind the first as a paragraph, `name: value` of all values that are there."""
     names, *others = _stripped(rows)
-    return "\n\n".join(filter(None, (_row(names, row) for row in others))) or " | ".join(names)
+    return "\n\n".join(filter(None, (labelled(names, row) for row in others))) or " | ".join(names)
 
 
 def _stripped(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     return [[value.strip() for value in row] for row in rows] or [[]]
-
-
-def _row(names: Sequence[str], row: Sequence[str]) -> str:
-    values = [f"{name}: {value}" if name else value for name, value in zip(names, row, strict=False) if value]
-    return ", ".join([*values, *filter(None, row[len(names) :])])
 
 
 def piped(lines: Sequence[str]) -> str:

@@ -1,0 +1,168 @@
+"""What each row of a sheet says: which rows name columns, which values stand below these names, and what is a title."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from math import ceil
+from typing import NamedTuple
+
+from .content import MAX_SECTIONS, Section, listed
+
+_DATE = re.compile(r"(?:19|20)\d\d|\d{4}-\d\d-\d\d.*|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
+_NUMBER = re.compile(r"[^\w\d]{0,3}\d[\d.,:/'\s+-]{0,32}[^\w\d]{0,3}\w{0,3}|true|false", re.IGNORECASE)
+_ADDRESS = re.compile(r"[^\s@]+@[^\s@]+|https?://\S+")
+_GAP = 2  # blank rows behind which whatever looks like names begins a table
+_NAME_CHARS = 100  # of a longer text it is not supposed that it names a column
+
+
+class Row(NamedTuple):
+    """A row that says something: its number in the file, and its values, empty where there are none."""
+
+    number: int
+    values: Sequence[str]
+
+
+class Merged(NamedTuple):
+    """A cell over several: its first row, by its number, and column, and its last ones."""
+
+    row: int
+    column: int
+    last_row: int
+    last_column: int
+
+
+def said(rows: Sequence[Row], merged: Sequence[Merged] = ()) -> Iterator[tuple[int, str]]:
+    """(number, text) of each row, each value behind the name of its column. Rows of names have no text of their own."""
+    table, filled = _Table(rows, merged), _down(rows, merged)
+    behind = Row(0, ())
+    for at, row in enumerate(filled):
+        gap = row.number - filled[at - 1].number - 1 if at else _GAP
+        behind = filled[at + 1] if at + 1 < len(filled) else Row(0, ())
+        if table.enter(row, gap, behind.values if behind.number == row.number + 1 else None):
+            yield row.number, table.text(row)
+
+
+def labelled(names: Sequence[str], values: Sequence[str]) -> str:
+    """The values of a row that are there, as `name: value`."""
+    pairs = [f"{name}: {value}" if name else value for name, value in zip(names, values, strict=False) if value]
+    parts = [*pairs, *filter(None, values[len(names) :])]
+    return "".join(
+        part if before is None else f" {part}" if before.endswith(":") else f", {part}"
+        for before, part in zip([None, *parts], parts, strict=False)
+    )
+
+
+def sections(rows: Sequence[tuple[int, str]], most: int = MAX_SECTIONS, place: str = "") -> Iterator[Section]:
+    """A section for each row that says something, or for as many as it takes to have no more than `most`."""
+    step = ceil(len(rows) / most) or 1
+    for at in range(0, len(rows), step):
+        some = rows[at : at + step]
+        first, last = some[0][0], some[-1][0]
+        row = f"row {first}" if first == last else f"rows {first}–{last}"
+        yield Section("\n\n".join(text for _, text in some), listed(place, row))
+
+
+class _Table:
+    """The one that a row stands in: the names of its columns, and what kinds of values they have."""
+
+    def __init__(self, rows: Sequence[Row], merged: Sequence[Merged]) -> None:
+        self._names: list[str] = []
+        self._kinds: dict[int, set[str]] = defaultdict(set)
+        self._is_new = True  # so that names may follow
+        self._is_named_twice = False  # by this row and the one behind it
+        self._is_list = max((sum(map(bool, row.values)) for row in rows), default=0) == 1
+        self._wide = defaultdict[int, list[Merged]](list)
+        for cell in merged:
+            if cell.last_column > cell.column:
+                self._wide[cell.row].append(cell)
+
+    def enter(self, row: Row, gap: int, behind: Sequence[str] | None) -> bool:
+        """Go on to a row behind `gap` blank ones, and before one of these values; False where it names columns."""
+        columns = _filled(row.values)
+        if self._is_named_twice:
+            self._is_named_twice = False
+            if behind is not None and _are_names(row.values, behind):
+                self._names = [_both(above, below) for above, below in _pairs(self._names, row.values)]
+                return False
+        if behind is not None and self._has_names(row.values, gap, behind):
+            self._begin(row)
+            return False
+        if len(columns) == 1 and not self._is_list and (gap or self._is_new):
+            self._is_new = True
+            return True
+        self._is_new = False
+        for column in columns:
+            self._kinds[column].add(_kind(row.values[column]))
+        return True
+
+    def text(self, row: Row) -> str:
+        """What it says. A title has no name before it."""
+        return labelled([] if self._is_new else self._names, row.values)
+
+    def _has_names(self, values: Sequence[str], gap: int, behind: Sequence[str]) -> bool:
+        if len(_filled(values)) < (1 if self._is_list else 2) or not _are_names(values, behind):
+            return False
+        if not self._names or self._is_new:
+            return self._is_new
+        return {*_filled(behind)} <= {*_filled(values)} and (gap >= _GAP or (gap > 0 and self._differs(values)))
+
+    def _differs(self, values: Sequence[str]) -> bool:
+        """Whether texts stand where the table has none: in columns of numbers, or beside it."""
+        return any(
+            column >= len(self._names) or not self._names[column] or self._kinds[column].isdisjoint(("text", ""))
+            for column in _filled(values)
+        )
+
+    def _begin(self, row: Row) -> None:
+        self._names, self._kinds, self._is_new = list(row.values), defaultdict(set), False
+        for cell in self._wide.get(row.number, ()):
+            reach = min(cell.last_column, len(self._names) - 1)
+            self._names[cell.column : reach + 1] = [self._names[cell.column]] * (reach + 1 - cell.column)
+            self._is_named_twice = True
+
+
+def _are_names(values: Sequence[str], behind: Sequence[str]) -> bool:
+    """Whether they look like names of columns: all are texts, or years and days above what is none."""
+    kinds = [(_kind(value), _kind(below)) for value, below in _pairs(values, behind) if value]
+    is_short = all(len(value) <= _NAME_CHARS and not value.endswith(":") for value in values)
+    return is_short and kinds[0][0] != "number" and all(a == "text" or (a == "date" and b != "date") for a, b in kinds)
+
+
+def _kind(value: str) -> str:
+    if _DATE.fullmatch(value):
+        return "date"
+    digits = sum(map(str.isdigit, value))
+    is_value = _NUMBER.fullmatch(value) or _ADDRESS.fullmatch(value) or (digits > 3 and 2 * digits > len(value))
+    return "number" if is_value else "text" if value else ""
+
+
+def _filled(values: Sequence[str]) -> list[int]:
+    return [column for column, value in enumerate(values) if value]
+
+
+def _pairs(above: Sequence[str], below: Sequence[str]) -> list[tuple[str, str]]:
+    return [(value, below[at] if at < len(below) else "") for at, value in enumerate(above)]
+
+
+def _both(above: str, below: str) -> str:
+    return above if above == below else " ".join(filter(None, (above, below)))
+
+
+def _down(rows: Sequence[Row], merged: Sequence[Merged]) -> list[Row]:
+    """The rows with the value of a cell that reaches over several in each of them."""
+    begins: Mapping[int, list[Merged]] = defaultdict(list)
+    for cell in merged:
+        if cell.last_row > cell.row:
+            begins[cell.row].append(cell)
+    if not begins:
+        return list(rows)
+    open_cells: dict[int, tuple[str, int]] = {}
+    made = []
+    for number, values in rows:
+        open_cells = {column: cell for column, cell in open_cells.items() if cell[1] >= number}
+        filled = [value or open_cells.get(column, ("", 0))[0] for column, value in enumerate(values)]
+        open_cells |= {cell.column: (values[cell.column], cell.last_row) for cell in begins.get(number, ())}
+        made.append(Row(number, filled))
+    return made

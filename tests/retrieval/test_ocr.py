@@ -85,7 +85,7 @@ def test_an_empty_page_of_a_pdf_needs_no_recognition() -> None:
     sandboxes = Sandboxes()
     try:
         read = sandboxes.read(Path("a.pdf"), pdf([["Typed."], []], []), 64)
-        assert (read.text, read.notice, sandboxes._recognising._process) == ("Typed.", "", None)
+        assert (read.text, sandboxes._recognising._process) == ("Typed.", None)
     finally:
         sandboxes.close()
 
@@ -185,6 +185,31 @@ def test_pages_with_text_are_kept_where_the_others_take_too_long(monkeypatch: py
         sandboxes.close()
     assert read.text == "Typed."
     assert read.notice.startswith("1 of 2 pages hold no text: takes more than")
+
+
+@needs_ocr
+def test_pages_on_which_nothing_is_recognised_are_counted_with_those_that_show_nothing(sandboxes: Sandboxes) -> None:
+    data = bound(pdf([["Typed."], []], []), saved("PDF", drawn(), drawn(SAID)))
+    read = sandboxes.read(Path("a.pdf"), data, 64)
+    assert read.notice == f"2 of 4 pages hold no text; 1 of 4 pages are {RECOGNISED}"
+
+
+@pytest.mark.parametrize("is_installed", [pytest.param(True, marks=needs_ocr), False])
+def test_pages_that_show_nothing_are_counted(
+    tmp_path: Path, missing: None, monkeypatch: pytest.MonkeyPatch, is_installed: bool
+) -> None:
+    """With text recognition and without, which would find nothing there."""
+    if is_installed:
+        monkeypatch.delitem(sys.modules, "rapidocr")
+        recognition.is_installed.cache_clear()
+    else:
+        monkeypatch.setenv("PYTHONPATH", _without_rapidocr(tmp_path))
+    file = tmp_path / "a.pdf"
+    file.write_bytes(pdf([["Typed."], [], [], [], []], []))
+    with Collection(tmp_path / "state", ToyEmbedder(dimension=8)) as collection:
+        report = collection.ingest([file])
+        assert (report.added, report.notices) == (1, [f"{file}: 4 of 5 pages hold no text"])
+        assert skipped(collection) == {"a.pdf": "4 of 5 pages hold no text"}
 
 
 def skipped(collection: Collection) -> dict[str, str]:

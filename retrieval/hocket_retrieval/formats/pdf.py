@@ -44,7 +44,7 @@ def pdf(data: bytes, recognise: Recognise | None = None) -> Content:
     if recognise:
         for number in scans:
             pages[number] = recognise(partial(_drawn, document, number))
-    notice = _notice([pages[number] for number in scans], len(pages), is_missing=recognise is None)
+    notice = _notice(pages, scans, is_missing=recognise is None)
     sections = list(_sections(pages, _bookmarks(document)))
     return Content(document.get_metadata_dict().get("Title", ""), sections, notice)
 
@@ -69,14 +69,15 @@ def _drawn(document: PdfDocument, number: int) -> Image:
     return image.convert("RGB")
 
 
-def _notice(scans: Sequence[str], pages: int, *, is_missing: bool) -> str:
-    """What to know of the pages that have no text of their own."""
-    recognised = sum(bool(text) for text in scans)
+def _notice(pages: Sequence[str], scans: Sequence[int], *, is_missing: bool) -> str:
+    """What to know of the pages that have no text of their own; of those the `scans` show something."""
+    recognised = sum(bool(pages[number].strip()) for number in scans)
     lines = []
-    if unread := len(scans) - recognised:
-        lines.append(f"{unread} of {pages} pages hold no text" + (f", and {MISSING}: {REMEDY}" if is_missing else ""))
+    if unread := sum(not page.strip() for page in pages):
+        remedy = f", and {MISSING}: {REMEDY}" if is_missing and scans else ""
+        lines.append(f"{unread} of {len(pages)} pages hold no text{remedy}")
     if recognised:
-        lines.append(f"{recognised} of {pages} pages are {RECOGNISED}")
+        lines.append(f"{recognised} of {len(pages)} pages are {RECOGNISED}")
     return "; ".join(lines)
 
 

@@ -33,7 +33,7 @@ class Merged(NamedTuple):
     last_column: int
 
 
-def said(rows: Sequence[Row], merged: Sequence[Merged] = ()) -> Iterator[tuple[int, str]]:
+def row_texts(rows: Sequence[Row], merged: Sequence[Merged] = ()) -> Iterator[tuple[int, str]]:
     """(number, text) of each row, each value behind the name of its column. Rows of names have no text of their own."""
     table, filled = _Table(rows, merged), _down(rows, merged)
     behind = Row(0, ())

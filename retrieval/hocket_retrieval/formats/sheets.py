@@ -13,7 +13,7 @@ from .content import MAX_SECTIONS, Content, Section
 from .number_formats import of_excel, of_open_document
 from .open_sheets import merged_cells
 from .package import changed
-from .rows import Merged, Row, said, sections
+from .rows import Merged, Row, row_texts, sections
 
 if TYPE_CHECKING:
     from python_calamine import CalamineSheet
@@ -33,7 +33,7 @@ def sheets(data: bytes) -> Content:
     names, found = book.sheet_names, list[Section]()
     for number, name in enumerate(names):
         sheet = book.get_sheet_by_name(name)
-        rows = list(said(_rows(sheet), _merged(sheet, package.merged[number : number + 1])))
+        rows = list(row_texts(_rows(sheet), _merged(sheet, package.merged[number : number + 1])))
         found += _named(name, sections(rows, MAX_SECTIONS // len(names) or 1, f"sheet {name}"))
     return Content(next(filter(None, [package.title, *names]), ""), found)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from .content import Content, Section
 from .encodings import decoded
-from .rows import Row, labelled, said, sections
+from .rows import Row, labelled, row_texts, sections
 
 _DELIMITERS = ",;\t|"
 _SEARCHED = 4096  # characters
@@ -64,7 +64,7 @@ def _with_names(text: str, delimiter: str) -> list[Section]:
     """A section for each row, or for as many as it takes where there are very many."""
     read = enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), 1)
     rows = [Row(number, [value.strip() for value in values]) for number, values in read]
-    return list(sections(list(said([row for row in rows if any(row.values)]))))
+    return list(sections(list(row_texts([row for row in rows if any(row.values)]))))
 
 
 def named(rows: Sequence[Sequence[str]]) -> str:

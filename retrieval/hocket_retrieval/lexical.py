@@ -80,7 +80,7 @@ def words(text: str) -> list[str]:
     return [part for word in whole_words(text) for part in _parts(word)]
 
 
-def content_words(query: str) -> list[str]:
+def telling_words(query: str) -> list[str]:
     """The words that tell what a question is about, in its order, each once.
 
     Where none tells anything, nor any name with signs, all words of the question are these.
@@ -157,7 +157,7 @@ def indexed(text: str, language: str) -> Indexed:
 
 def query_terms(query: str) -> QueryTerms:
     """What of a question is searched: the longest MAX_TERMS of each kind; all empty where no word is."""
-    plain = content_words(query)
+    plain = telling_words(query)
     singles = [word for word in plain if _is_single(word)]
     forms = [*singles, *_names(query), *_stems(_telling(query), language_of(query))]
     longest = _longest(plain)
@@ -194,6 +194,16 @@ class _Names(dict[str, _Named]):
 
 
 _names_of = lru_cache(maxsize=4)(_Names)
+
+
+def match_expression(query: str) -> str | None:
+    """A question's terms as SQLite's FTS5 takes them, the columns being those of Indexed; None where no word is."""
+    plain, prefixes, forms = query_terms(query)
+    asked = {
+        "plain": [f'"{word}"' + "*" * (word in prefixes) for word in plain],
+        "forms": [f'"{word}"' for word in forms],
+    }
+    return " OR ".join(f"{column} : ({' OR '.join(terms)})" for column, terms in asked.items() if terms) or None
 
 
 def is_spaced(character: str) -> bool:

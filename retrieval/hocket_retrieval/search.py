@@ -17,7 +17,7 @@ import numpy as np
 
 from .embedder import Embedder, Reranker
 from .errors import PassageGone, QueryError
-from .lexical import MAX_TERMS, content_words, words
+from .lexical import MAX_TERMS, telling_words, words
 from .stores.protocol import DocumentStore
 from .stores.records import Chunk, Vectors
 from .windows import text_around
@@ -93,7 +93,7 @@ class Searcher:
             wanted = size * (max(k, RERANKED) if reranker else k)  # of a window there may be all chunks
             chunks = list(islice(_different(moment.chunks(fuse(by_words, by_meaning))), wanted))
             texts = {(chunk.document, chunk.ordinal): text_around(moment, chunk, size) for chunk in chunks}
-            frequencies = {word: moment.frequency(word, MAX_COUNTED) for word in content_words(query)[:MAX_TERMS]}
+            frequencies = {word: moment.frequency(word, MAX_COUNTED) for word in telling_words(query)[:MAX_TERMS]}
         subgraphs = self._subgraphs_of([chunk.id for chunk in chunks])
         scored = _scored(query, vector, chunks, subgraphs, reranker)
         found = list(islice(_of_different_windows(scored, texts), k))

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.embedder import Embedder, Reranker, computes_bfloat16
 from hocket_retrieval.errors import ModelError, QueryError
+from hocket_retrieval.lexical import match_expression
 from hocket_retrieval.search import MAX_QUERY_CHARS, Passage, Searcher, _different, _matched, fuse
-from hocket_retrieval.stores.word_index import match_expression
 from toys import ToyEmbedder
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from store_kinds import SHARED, put, vector_of
 
-from hocket_retrieval.lexical import content_words, words
+from hocket_retrieval.lexical import telling_words, words
 
 VOCABULARY = [
     "brick", "slate", "glass", "copper", "harbour", "bakery", "garden", "tulip", "river", "bridge", "market", "winter",
@@ -57,7 +57,7 @@ def check_words(moment, chunks, rng: random.Random) -> None:
     query = " ".join(rng.choices(VOCABULARY, k=rng.randint(1, 4)))
     folders, limit = some_of(rng), rng.choice([1, 3, 20, 500])
     everywhere = moment.by_words(query, 10_000)
-    asked = {*content_words(query)}
+    asked = {*telling_words(query)}
     assert set(everywhere) >= {id for id, (_, text) in chunks.items() if asked & {*words(text)}}
     scores = {id: score for id, score in everywhere.items() if is_within(chunks[id][0], folders)}
     found = moment.by_words(query, limit, folders)

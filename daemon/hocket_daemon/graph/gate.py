@@ -12,7 +12,7 @@ from math import exp
 from typing import NamedTuple
 
 from hocket_bus.messages import GateDecision, Passages, Verdict
-from hocket_retrieval.lexical import content_words, words
+from hocket_retrieval.lexical import telling_words, words
 
 _NAME = re.compile(r"(?<![.?!]\s)(?<!^)\b[A-Z][^\W_]*|\b\w*\d\w*")
 
@@ -41,7 +41,7 @@ def inputs(question: str, found: Passages) -> Inputs:
     scores = sorted((passage.score for passage in found.passages), reverse=True)
     texts = [frozenset(words(passage.text)) for passage in found.passages]
     together = frozenset[str]().union(*texts)
-    asked = content_words(question)
+    asked = telling_words(question)
     names = words(" ".join(_NAME.findall(question)))
     return Inputs(
         best=scores[0] if scores else -1.0,

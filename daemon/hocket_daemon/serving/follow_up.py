@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from hocket_bus.messages import MAX_QUESTION_CHARS, Prompt
-from hocket_retrieval.lexical import content_words
+from hocket_retrieval.lexical import telling_words
 
 WORDS_BEFORE = 6  # of earlier questions that are searched with one that refers to them, and
 FEWEST_WORDS = 4  # that tell something in one that stands for itself: chosen on half of MTRAG's conversations
@@ -30,13 +30,13 @@ def search_text(prompt: Prompt) -> str:
     query = prompt.query.strip()
     if not prompt.turns or not refers(query):
         return query[:MAX_QUESTION_CHARS]
-    said = set(content_words(query))
-    earlier = content_words(" ".join(turn.query for turn in reversed(prompt.turns)))
+    said = set(telling_words(query))
+    earlier = telling_words(" ".join(turn.query for turn in reversed(prompt.turns)))
     return " ".join([query, *[word for word in earlier if word not in said][:WORDS_BEFORE]])[:MAX_QUESTION_CHARS]
 
 
 def refers(question: str) -> bool:
     """Whether it cannot be understood without what was said before: by a pronoun, how it begins, or few words."""
     words = {word.casefold() for word in _WORD.findall(question)}
-    few = len(content_words(question)) < FEWEST_WORDS
+    few = len(telling_words(question)) < FEWEST_WORDS
     return few or not words.isdisjoint(_REFERRING) or _GOING_ON.match(question) is not None

@@ -23,7 +23,7 @@ from hocket_bus.private import keep_private
 
 from ..embedder import Embedder
 from ..errors import QueryError, StoreError
-from ..lexical import content_words, words
+from ..lexical import telling_words, words
 
 WORDS_WEIGHT = 0.5  # of the shared words, beside a cosine
 _SCHEMA = """
@@ -136,7 +136,7 @@ class SummaryIndex:
         searched = {name: device for name in devices if (device := self._device(name)).ids}
         if not searched:
             return []
-        vector, asked = self._embedder.query(query), content_words(query)
+        vector, asked = self._embedder.query(query), telling_words(query)
         rarity = _rarity(asked, [each for device in searched.values() for each in device.words])
         found = [
             Match(name, id, float(cosine + WORDS_WEIGHT * _share(rarity, known)))

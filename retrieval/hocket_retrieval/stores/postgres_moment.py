@@ -98,7 +98,7 @@ class PostgresMoment:
         return found
 
     def frequency(self, word: str, limit: int) -> int:
-        """How many chunks have a word of `content_words`, counted up to `limit`."""
+        """How many chunks have a word of `telling_words`, counted up to `limit`."""
         return self._frequency(quoted(PLAIN + word), limit)
 
     def documents_with(self, one: str, other: str) -> list[str]:

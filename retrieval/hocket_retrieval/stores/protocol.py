@@ -27,7 +27,7 @@ class TextIndex(Protocol):
         ...
 
     def frequency(self, word: str, limit: int) -> int:
-        """How many chunks have a word of `content_words`, counted up to `limit`."""
+        """How many chunks have a word of `telling_words`, counted up to `limit`."""
         ...
 
     def documents_with(self, one: str, other: str) -> list[str]:

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..lexical import whole_words
+from ..lexical import match_expression, whole_words
 from .dense import DenseIndex
 from .folders import folder_of
 from .outlines import outline_of
 from .records import Chunk, Document, DocumentInfo, Ids, Vectors
-from .word_index import RANK, match_expression, phrase, term
+from .word_index import RANK, phrase, term
 
 _IN_FOLDER = "(d.name = ? OR d.name >= ? AND d.name < ?)"
 
@@ -73,7 +73,7 @@ class SqliteMoment:
         return dict(self._connection.execute(sql, (expression, *values, limit)).fetchall())
 
     def frequency(self, word: str, limit: int) -> int:
-        """How many chunks have a word of `content_words`, counted up to `limit`."""
+        """How many chunks have a word of `telling_words`, counted up to `limit`."""
         sql = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)"
         return int(self._connection.execute(sql, (term(word), limit)).fetchone()[0])
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import structlog
 
-from ..lexical import DETECTED_CHARS, RECIPE, Indexed, indexed, language_of, query_terms, words
+from ..lexical import DETECTED_CHARS, RECIPE, Indexed, indexed, language_of, words
 
 BATCH = 5_000  # chunks between two signs of progress
 COLUMNS = "plain, forms"
@@ -59,15 +59,8 @@ def renew(connection: sqlite3.Connection) -> None:
     connection.execute("INSERT OR REPLACE INTO facts VALUES ('words', ?)", (RECIPE,))
 
 
-def match_expression(query: str) -> str | None:
-    """A question as an FTS5 MATCH expression for COLUMNS; None where no word is."""
-    plain, prefixes, forms = query_terms(query)
-    asked = {"plain": [_quoted(word) + "*" * (word in prefixes) for word in plain], "forms": list(map(_quoted, forms))}
-    return " OR ".join(f"{column} : ({' OR '.join(terms)})" for column, terms in asked.items() if terms) or None
-
-
 def term(word: str) -> str:
-    """An expression for the texts that have a word of `content_words`."""
+    """An expression for the texts that have a word of `telling_words`."""
     return f"plain : {_quoted(word)}"
 
 

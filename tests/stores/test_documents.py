@@ -15,7 +15,7 @@ from write_and_die import NEW, OLD
 
 from hocket_bus.errors import HocketError
 from hocket_retrieval.errors import VectorsGone
-from hocket_retrieval.stores import retention
+from hocket_retrieval.stores import records, retention
 from hocket_retrieval.stores.records import Document, NewChunk, digest
 from processes import guarded, with_helpers
 
@@ -71,6 +71,24 @@ def test_a_new_version_takes_the_place_of_the_old(store):
         assert moment.by_words("brick", 9) == {}
         assert list(moment.by_words("glass", 9)) == list(second.added)
         assert list(moment.by_meaning(vector_of("red brick"), 9)) == list(second.added)
+
+
+def test_a_document_is_taken_in_part_by_part(store, monkeypatch):
+    """In its order, and whole; how much of it is there is told on the way, and all in the end."""
+    monkeypatch.setattr(records, "TAKEN_IN", 3)
+    pieces = [f"brick {number}" for number in range(8)]
+    put(store, "a", "older", "text")
+    told: list[int] = []
+    digests = [digest("toy", piece) for piece in pieces]
+    store.put_vectors(digests, np.stack([vector_of(piece) for piece in pieces]))
+    chunks = [NewChunk(piece, key) for piece, key in zip(pieces, digests, strict=True)]
+    change = store.put_document(Document("a", "a", "\n".join(pieces), b"", RECIPE), chunks, told.append)
+    assert texts_of(store, "a") == pieces
+    assert told == sorted(told)
+    assert told[-1] == len(pieces)
+    with store.moment() as moment:
+        assert [chunk.ordinal for chunk in moment.chunks(change.added)] == list(range(8))
+        assert {*moment.by_words("brick", 9)} == {*change.added.tolist()}
 
 
 def test_a_document_without_its_vectors_is_refused_whole(store):

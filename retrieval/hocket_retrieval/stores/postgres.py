@@ -27,7 +27,7 @@ from .postgres_schema import index_vectors, prepare
 from .records import Change, Document, Ids, NewChunk, OnStored, Vectors, parts_of, unobserved
 
 TABLES = ("documents", "chunks", "vectors", "words", "facts")
-_TENDING = "1h"  # the longest that a statement of upkeep may take
+_TENDING = "6h"  # the longest that a statement of upkeep may take: an index of millions of vectors takes more than one
 _NEW_VECTORS = "CREATE TEMP TABLE IF NOT EXISTS new_vectors (digest bytea, vector vector) ON COMMIT DELETE ROWS"
 _POSITIONS = 255  # of one word in a tsvector
 _NONE = np.empty(0, dtype=np.int64)

@@ -65,3 +65,12 @@ def test_what_is_stored_is_what_is_seen(text, stored):
 def test_spellings_of_one_word(spellings):
     """They are compared alike."""
     assert len({fold(each) for each in spellings}) == 1
+
+
+@given(st.lists(st.text(st.sampled_from("ae\n\r\u0301\u0323\u1100\u1161\ufb01\ufe8d\u200b\U0001f600")), max_size=9))
+def test_what_is_stored_is_in_one_form_across_its_lines(texts):
+    """Whatever stands at their ends; and no line comes or goes."""
+    text = "\n".join(texts)
+    assert unicodedata.is_normalized("NFC", normalize(text))
+    assert normalize(text).count("\n") == text.count("\n")
+    assert normalize(text) == "\n".join(map(normalize, texts))

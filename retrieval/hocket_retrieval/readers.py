@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from .errors import DocumentError
 from .formats import recognition
 from .formats.content import Content, Section
+from .formats.embedded import Pictures
 from .formats.html import html
 from .formats.mail import box, mail
 from .formats.markdown import markdown
@@ -36,6 +37,9 @@ _CODE = """
     xml yaml yml zig zsh"""
 
 
+Reader = Callable[[bytes, Pictures], Content]
+
+
 class PlainText(NamedTuple):
     """A file's title and text, a line about what of it is not read, and where in the file the text stands."""
 
@@ -50,15 +54,18 @@ def read(path: Path, data: bytes, recognise: Recognise | None = None) -> PlainTe
 
     `recognise` finds the text in pictures and scanned pages; None where nothing is installed that does.
     """
-    title, sections, notice = _content(path, data, recognise)
+    pictures = Pictures(recognise)
+    title, sections, notice = _content(path, data, pictures)
+    if not any(section.text for section in sections):
+        raise _without_text(path, pictures)
     text, outline = joined(sections)
-    return PlainText(title, text, notice, outline)
+    return PlainText(title, text, "; ".join(filter(None, (notice, pictures.notice))), outline)
 
 
-def _content(path: Path, data: bytes, recognise: Recognise | None = None) -> Content:
-    reader = _reader_of(path, recognise)
+def _content(path: Path, data: bytes, pictures: Pictures) -> Content:
+    reader = _reader_of(path, pictures)
     try:
-        title, sections, notice = reader(data)
+        title, sections, notice = reader(data, pictures)
         clean = [Section(_clean(text), _line(_clean(place)), joined) for text, place, joined in sections]
     except MemoryError:  # no fault of the file's form
         raise
@@ -69,15 +76,12 @@ def _content(path: Path, data: bytes, recognise: Recognise | None = None) -> Con
         raise DocumentError(
             f"{shown(path)}: no readable {path.suffix} file ({reason})", "open and save it again"
         ) from error
-    if not any(section.text for section in clean):
-        raise _without_text(path, is_missing=recognise is None)
     return Content(_line(_clean(title)) or _line(path.stem), clean, _line(notice))
 
 
 def is_supported(path: Path) -> bool:
     """Whether the suffix is of a type that can be read."""
-    suffix = path.suffix.lower()
-    return suffix in _READERS or (suffix in _RECOGNISING and recognition.is_installed())
+    return path.suffix.lower() in _READERS and (not is_picture(path) or recognition.is_installed())
 
 
 def is_picture(path: Path) -> bool:
@@ -96,13 +100,11 @@ def check_supported(path: Path) -> None:
         raise _unsupported(path)
 
 
-def _reader_of(path: Path, recognise: Recognise | None) -> Callable[[bytes], Content]:
-    suffix = path.suffix.lower()
-    if recognise and suffix in _RECOGNISING:
-        return partial(_RECOGNISING[suffix], recognise=recognise)
-    if suffix not in _READERS:
+def _reader_of(path: Path, pictures: Pictures) -> Reader:
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None or (is_picture(path) and pictures.recognise is None):
         raise _unsupported(path)
-    return _READERS[suffix]
+    return reader
 
 
 def _unsupported(path: Path) -> DocumentError:
@@ -112,11 +114,11 @@ def _unsupported(path: Path) -> DocumentError:
     return DocumentError(text, f"convert it to one of {_KNOWN}")
 
 
-def _without_text(path: Path, *, is_missing: bool) -> DocumentError:
+def _without_text(path: Path, pictures: Pictures) -> DocumentError:
     text = f"{shown(path)}: holds no text"
-    if path.suffix.lower() not in _RECOGNISING:
+    if path.suffix.lower() not in _SCANNED and not pictures.notice:
         return DocumentError(text, "write something into it")
-    if is_missing:
+    if pictures.recognise is None:
         return DocumentError(f"{text}, and {MISSING}", REMEDY)
     return DocumentError(text, "if it should, scan it again, larger or sharper")
 
@@ -134,31 +136,41 @@ def _clean(text: str) -> str:
     return text.strip()
 
 
-def _attached(name: str, data: bytes) -> Content | None:
+def _attached(name: str, data: bytes, pictures: Pictures) -> Content | None:
     """What is attached to a mail, where somebody reads it; a mail in a mail is no file of its own."""
     path = Path(name)
-    if not is_supported(path) or path.suffix.lower() in _MAILS:
+    suffix = path.suffix.lower()
+    if suffix not in _READERS or suffix in _MAILS:
         return None
+    if is_picture(path):
+        return Content("", [pictures.section(data)._replace(place="")])
     try:
-        return _content(path, data)
+        found = _content(path, data, pictures)
     except DocumentError:
         return None
+    return found if found.notice or any(section.text for section in found.sections) else None
 
 
-_MAILS: dict[str, Callable[[bytes], Content]] = {
+def _alone(reader: Callable[[bytes], Content]) -> Reader:
+    """A reader of files in which there are no pictures."""
+    return lambda data, _: reader(data)
+
+
+_MAILS: dict[str, Reader] = {
     ".eml": partial(mail, attached=_attached),
     ".mbox": partial(box, attached=_attached),
 }
-_READERS: dict[str, Callable[[bytes], Content]] = {
-    **dict.fromkeys((".txt", ".text"), plain),
-    **dict.fromkeys((".log", *(f".{suffix}" for suffix in _CODE.split())), as_written),
-    **dict.fromkeys((".md", ".markdown"), markdown),
+_READERS: dict[str, Reader] = {
+    **dict.fromkeys((".txt", ".text"), _alone(plain)),
+    **dict.fromkeys((".log", *(f".{suffix}" for suffix in _CODE.split())), _alone(as_written)),
+    **dict.fromkeys((".md", ".markdown"), _alone(markdown)),
     **dict.fromkeys((".html", ".htm", ".xhtml"), html),
-    **dict.fromkeys((".csv", ".tsv"), separated),
-    ".pdf": pdf,
+    **dict.fromkeys((".csv", ".tsv"), _alone(separated)),
+    ".pdf": lambda data, pictures: pdf(data, pictures.recognise),
+    **dict.fromkeys(FORMATS, lambda data, pictures: picture(data, pictures.recognise)),
     **{suffix: partial(office, suffix=suffix) for suffix in TYPES},
     **dict.fromkeys(SHEETS, sheets),
     **_MAILS,
 }
-_RECOGNISING: dict[str, Callable[..., Content]] = {".pdf": pdf, **dict.fromkeys(FORMATS, picture)}
+_SCANNED = frozenset((".pdf", *FORMATS))
 _KNOWN = "txt, md, html, pdf, docx, odt, rtf, xlsx, csv"

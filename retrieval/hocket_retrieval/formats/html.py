@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from .content import MAX_SECTIONS, Content, Section
+from .embedded import Pictures
 from .encodings import decoded
 from .headings import Headings
 
@@ -21,10 +24,12 @@ _BLOCKS = """
     figure figcaption form fieldset details summary address hr body"""
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _SPACED = frozenset(("br", "td", "th"))
+_PICTURE = "img"
+_DATA = re.compile(r"\s*data:image/[^,]*;base64,", re.IGNORECASE)
 _BETWEEN = "\n\n"
 
 
-def html(data: bytes) -> Content:
+def html(data: bytes, pictures: Pictures) -> Content:
     """The words of a page. Raises DocumentError."""
     from selectolax.lexbor import LexborHTMLParser
 
@@ -32,16 +37,21 @@ def html(data: bytes) -> Content:
     page = LexborHTMLParser(decoded(data, declared[1].decode("ascii") if declared else ""))
     title = page.css_first("title")
     body = page.body
-    sections = list(_sections(body)) if body is not None else []
+    sections = list(_sections(body, pictures)) if body is not None else []
     return Content(title.text() if title is not None else "", sections)
 
 
-def _sections(body: LexborNode) -> Iterator[Section]:
-    """The page, from each of its headings on to the next."""
+def _sections(body: LexborNode, pictures: Pictures) -> Iterator[Section]:
+    """The page, from each of its headings on to the next, and the pictures that it holds itself."""
     headings, place, parts, left = Headings(), "", list[str](), MAX_SECTIONS
     for each in _texts(body):
         if isinstance(each, str):
             parts.append(each)
+        elif each.tag == _PICTURE:
+            if left and (shown := _in_itself(each)) and (section := pictures.section(shown, place)).text:
+                yield Section(_paragraphs(parts), place)
+                yield section
+                parts, left = [], left - 1
         elif left and (name := " ".join(each.text().split())):
             yield Section(_paragraphs(parts), place)
             headings.enter(int((each.tag or "h6")[1]), name)
@@ -70,10 +80,20 @@ def _texts(root: LexborNode) -> Iterator[str | LexborNode]:
         elif node.tag not in _SILENT and not (node.tag == "nav" and _is_menu(node)):
             around = _BETWEEN if node.tag in blocks else " " if node.tag in _SPACED else ""
             yield around
-            if node.tag in _HEADINGS:
+            if node.tag in _HEADINGS or node.tag == _PICTURE:
                 yield node
             waiting.append(around)
             waiting += reversed(list(node.iter(include_text=True)))
+
+
+def _in_itself(image: LexborNode) -> bytes:
+    """The picture, where its bytes stand in the page."""
+    source = image.attributes.get("src") or ""
+    head = _DATA.match(source)
+    try:
+        return b64decode(unquote(source[head.end() :])) if head else b""
+    except ValueError:
+        return b""
 
 
 def _is_menu(nav: LexborNode) -> bool:

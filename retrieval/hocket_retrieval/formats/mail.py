@@ -10,37 +10,41 @@ from email.policy import default
 from pathlib import PurePosixPath
 
 from .content import Content, Section, below
+from .embedded import Pictures
 from .encodings import decoded
 from .html import html
 
 _FIELDS = ("From", "To", "Cc", "Date", "Subject")
 _BORDER = re.compile(rb"(?m)^From \S+ +\w{3} \w{3} +\d.*\r?\n")  # a sender and a day: else it is a sentence
-Attached = Callable[[str, bytes], Content | None]  # of a name and bytes; None where nobody reads them
+Attached = Callable[[str, bytes, Pictures], Content | None]  # of a name and bytes; None where nobody reads them
 
 
-def mail(data: bytes, attached: Attached) -> Content:
+def mail(data: bytes, pictures: Pictures, attached: Attached) -> Content:
     """One mail: its fields, its text and what is attached. Raises DocumentError."""
     message = message_from_bytes(data, policy=default)
     assert isinstance(message, EmailMessage)
     fields = [f"{name}: {message[name]}" for name in _FIELDS if message[name]]
-    sections, unread = [Section("\n".join(fields)), *_body(message)], list[str]()
-    for each in message.iter_attachments():
+    sections, unread, notices = [Section("\n".join(fields)), *_body(message, pictures)], list[str](), list[str]()
+    for each in _attachments(message):
         name = each.get_filename() or "attachment"
-        found = _attachment(each, name, attached)
+        found = _attachment(each, name, pictures, attached)
         if found is None:
             unread.append(name)
-        else:
+            continue
+        notices += [f"{name}: {found.notice}"] if found.notice else []
+        if any(section.text for section in found.sections):
             place = f"attachment {name}"
             sections += [Section(f"Attachment {name}:", place), *below(place, found.sections)]
-    notice = f"attachments that are not read: {', '.join(unread)}" if unread else ""
-    return Content(str(message["Subject"] or ""), sections, notice)
+    if unread:
+        notices.insert(0, f"attachments that are not read: {', '.join(unread)}")
+    return Content(str(message["Subject"] or ""), sections, "; ".join(notices))
 
 
-def box(data: bytes, attached: Attached) -> Content:
+def box(data: bytes, pictures: Pictures, attached: Attached) -> Content:
     """A file of mails, one behind the other. Raises DocumentError."""
-    mails = [mail(part, attached) for part in _BORDER.split(data)[1:]]
+    mails = [mail(part, pictures, attached) for part in _BORDER.split(data)[1:]]
     if not mails:
-        return mail(data, attached)
+        return mail(data, pictures, attached)
     notices = " ".join(filter(None, (each.notice for each in mails)))
     sections = [
         section
@@ -50,19 +54,27 @@ def box(data: bytes, attached: Attached) -> Content:
     return Content("", sections, notices)
 
 
-def _body(message: EmailMessage) -> list[Section]:
+def _attachments(message: EmailMessage) -> list[EmailMessage]:
+    """What is attached, and the pictures that stand in the text."""
+    shown = message.get_body(preferencelist=("related",))
+    inner = shown.iter_attachments() if shown is not None and shown is not message else ()
+    pictures = [each for each in inner if each.get_content_maintype() == "image"]
+    return [each for each in (*message.iter_attachments(), *pictures) if isinstance(each, EmailMessage)]
+
+
+def _body(message: EmailMessage, pictures: Pictures) -> list[Section]:
     part = message.get_body(preferencelist=("plain", "html"))
     data = part.get_payload(decode=True) if part is not None else None
     if part is None or not isinstance(data, bytes):
         return []
     if part.get_content_type() == "text/html":
-        return [section._replace(place="") for section in html(data).sections]
+        return [section._replace(place="") for section in html(data, pictures).sections]
     return [Section(decoded(data, part.get_content_charset() or ""))]
 
 
-def _attachment(part: EmailMessage, name: str, attached: Attached) -> Content | None:
+def _attachment(part: EmailMessage, name: str, pictures: Pictures, attached: Attached) -> Content | None:
     if part.get_content_type() == "message/rfc822":
         inner = part.get_content()
-        return mail(inner.as_bytes(), attached) if isinstance(inner, EmailMessage) else None
+        return mail(inner.as_bytes(), pictures, attached) if isinstance(inner, EmailMessage) else None
     data = part.get_payload(decode=True)
-    return attached(PurePosixPath(name).name, data) if isinstance(data, bytes) else None
+    return attached(PurePosixPath(name).name, data, pictures) if isinstance(data, bytes) else None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from .content import MAX_SECTIONS, Content, Section, listed
+from .embedded import Pictures
 from .headings import Headings
+from .media import Media
 from .page_breaks import BREAK, marked
 from .table import piped
 
@@ -28,9 +30,11 @@ TYPES = {
 }
 _TABLE = re.compile(r"(?m)^\|.*\|$(?:\n\|.*\|$)*")
 _BORDER = re.compile(rf"(?m)^(#{{1,6}}) (.*)$|{BREAK}")
+_PICTURE = re.compile(r"!\[([^\[\]\n]*)\]\(([^()\n]+)\)")
+_WORDS = re.compile(r"(?!\w+ \d+$)\S+\s+\S.*")  # which describe a picture, where "Picture 3" does not
 
 
-def office(data: bytes, suffix: str) -> Content:
+def office(data: bytes, pictures: Pictures, suffix: str) -> Content:
     """The words of a file of one of TYPES, tracked changes as accepted, without headers, footers and comments."""
     from kreuzberg import ExtractionConfig, PageConfig, extract_bytes_sync
 
@@ -45,7 +49,7 @@ def office(data: bytes, suffix: str) -> Content:
     found = extract_bytes_sync(marked(data) if suffix == ".docx" else data, TYPES[suffix], config)
     titles = _Titles(found)
     text = _TABLE.sub(_in_words, found.content)
-    sections = list(_sections(text, titles, is_slides=is_slides))
+    sections = list(_with_pictures(_sections(text, titles, is_slides=is_slides), Media(data), pictures))
     title = found.metadata.get("title")
     return Content(title if isinstance(title, str) and title else titles.first, sections)
 
@@ -75,6 +79,21 @@ def _in_words(table: re.Match[str]) -> str:
     """A table's rows; pages that end in it end behind it."""
     breaks = table[0].count(BREAK)
     return piped(table[0].replace(BREAK, "").split("\n")) + BREAK * breaks
+
+
+def _with_pictures(sections: Iterable[Section], media: Media, pictures: Pictures) -> Iterator[Section]:
+    """What is recognised in a picture stands where the picture does, and so do the words that describe it."""
+    for each in sections:
+        section, text, start = each, "", 0
+        for border in _PICTURE.finditer(each.text):
+            text += each.text[start : border.start()] + (border[1] if _WORDS.fullmatch(border[1]) else "")
+            start = border.end()
+            data = media.get(border[2])
+            if data and (shown := pictures.section(data, each.place)).text:
+                yield section._replace(text=text)
+                yield shown
+                section, text = section._replace(joined=False), ""
+        yield section._replace(text=text + each.text[start:])
 
 
 def _sections(text: str, titles: _Titles, *, is_slides: bool) -> Iterator[Section]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 MISSING = "no text recognition is installed"
 REMEDY = "run: pip install 'hocket[ocr]'"
-RECOGNISED = "recognised from a picture: words may be wrong"
+RECOGNISED = "read by text recognition: words may be wrong"
 MAX_SIDE = 2_400  # pixels: a page of A4 at 200 dpi
 MIN_CONFIDENCE = 0.6  # of a line, from 0 to 1
 _BORDER = 32  # white pixels around a picture, since words at its very edge are missed

@@ -10,6 +10,8 @@ from html import unescape
 from typing import TYPE_CHECKING
 
 from .content import MAX_SECTIONS, Content, Section
+from .embedded import Pictures
+from .media import Media
 from .number_formats import of_excel, of_open_document
 from .open_sheets import merged_cells
 from .package import changed
@@ -24,17 +26,18 @@ _WITH_TITLE, _CONTENT = ("docProps/core.xml", "meta.xml"), "content.xml"
 Cell = int | float | str | bool | datetime.time | datetime.date | datetime.timedelta
 
 
-def sheets(data: bytes) -> Content:
-    """All rows of all sheets, hidden ones too, with the values that formulas had."""
+def sheets(data: bytes, pictures: Pictures) -> Content:
+    """All rows of all sheets, hidden ones too, with the values that formulas had; and their pictures."""
     from python_calamine import CalamineWorkbook
 
     package = _Package()
     book = CalamineWorkbook.from_filelike(io.BytesIO(changed(data, package.prepared)))
-    names, found = book.sheet_names, list[Section]()
+    names, found, drawn = book.sheet_names, list[Section](), Media(data).of_sheets()
     for number, name in enumerate(names):
         sheet = book.get_sheet_by_name(name)
         rows = list(row_texts(_rows(sheet), _merged(sheet, package.merged[number : number + 1])))
         found += _named(name, sections(rows, MAX_SECTIONS // len(names) or 1, f"sheet {name}"))
+        found += [pictures.section(shown, f"sheet {name}") for each in drawn[number : number + 1] for shown in each]
     return Content(next(filter(None, [package.title, *names]), ""), found)
 
 

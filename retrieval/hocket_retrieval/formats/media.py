@@ -1,0 +1,80 @@
+"""The pictures in a file that is a zip archive, by the names that its text has for them."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections import defaultdict
+from contextlib import suppress
+from pathlib import PurePosixPath
+from posixpath import normpath
+from urllib.parse import unquote
+
+from .picture import FORMATS
+
+MAX_BYTES = 64 << 20  # of one picture
+_NUMBERED = re.compile(r"image_(\d+)\.\w+")
+_HREF = re.compile(r"<draw:image\b[^<>]*\bxlink:href=\"([^\"<>]+)\"")
+_RELATION = re.compile(r"<(?:\w+:)?Relationship\b([^<>]*)>")
+_ATTRIBUTE = re.compile(r"\b(Id|Target)=[\"']([^\"']*)[\"']")
+_SHEET = re.compile(r"<(?:\w+:)?sheet\b([^<>]*)>")
+_SHEET_ID = re.compile(r"\br:id=[\"']([^\"']*)[\"']")
+
+
+class Media:
+    """The pictures of an archive; none of other files."""
+
+    def __init__(self, data: bytes) -> None:
+        self._package: zipfile.ZipFile | None = None
+        self._named: dict[str, list[str]] = defaultdict(list)
+        with suppress(zipfile.BadZipFile, NotImplementedError):
+            self._package = zipfile.ZipFile(io.BytesIO(data))
+        for name in self._package.namelist() if self._package else ():
+            if PurePosixPath(name).suffix.lower() in FORMATS:
+                self._named[PurePosixPath(name).name].append(name)
+        self._in_order = _HREF.findall(self._text("content.xml"))
+
+    def get(self, reference: str) -> bytes | None:
+        """The picture that a text refers to, such as `../media/image1.png`; None where there is none."""
+        number = _NUMBERED.fullmatch(reference)
+        if number and int(number[1]) < len(self._in_order):
+            reference = self._in_order[int(number[1])]
+        path = normpath(unquote(reference)).lstrip("./")
+        found = [name for name in self._named.get(PurePosixPath(path).name, ()) if f"/{name}".endswith(f"/{path}")]
+        return self._part(found[0]) if found else None
+
+    def of_sheets(self) -> list[list[bytes]]:
+        """Those of each sheet of an Excel workbook, in the order of the sheets."""
+        book = "xl/workbook.xml"
+        parts = self._related(book)
+        keys = [_SHEET_ID.search(each[1]) for each in _SHEET.finditer(self._text(book))]
+        sheets = [parts.get(key[1], "") if key else "" for key in keys]
+        return [
+            [picture for drawing in self._related(sheet).values() for name in self._related(drawing).values()
+             if (picture := self._picture(name))]
+            for sheet in sheets
+        ]  # fmt: skip
+
+    def _related(self, name: str) -> dict[str, str]:
+        """The parts that a part refers to, by their keys."""
+        folder = PurePosixPath(name).parent
+        text = self._text(f"{folder}/_rels/{PurePosixPath(name).name}.rels") if name else ""
+        found = [dict(_ATTRIBUTE.findall(each[1])) for each in _RELATION.finditer(text)]
+        targets = {each.get("Id", ""): each.get("Target", "") for each in found}
+        return {key: normpath(folder / target).lstrip("/") for key, target in targets.items()}
+
+    def _picture(self, name: str) -> bytes:
+        return self._part(name) if PurePosixPath(name).suffix.lower() in FORMATS else b""
+
+    def _text(self, name: str) -> str:
+        return self._part(name).decode("utf-8", "replace")
+
+    def _part(self, name: str) -> bytes:
+        """Empty where it is missing, too large, or broken."""
+        if self._package is None:
+            return b""
+        try:
+            return self._package.read(name) if self._package.getinfo(name).file_size <= MAX_BYTES else b""
+        except (KeyError, zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError):
+            return b""

@@ -38,6 +38,8 @@ def test_what_is_checked_is_what_is_read(message: Message, value: object, data: 
         field = data.draw(st.sampled_from(message.__struct_fields__))
         if (field == "payload") > isinstance(value, bytes):
             return
+        if isinstance(getattr(message, field), Record) and isinstance(value, list):  # mypy lets nobody send one for it
+            return
         message = msgspec.structs.replace(message, **{field: value})
     try:
         frames = encode_checked(message)

@@ -6,10 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from exact import exact
 from hocket_daemon.engine.reading import FEW, MANY, MAX_WORDS, MIN_WORDS, Reading, reading_of
-from hocket_daemon.engine.settings import PREFILL_TOKENS, ModelSettings
+from hocket_daemon.engine.settings import PREFILL_TOKENS
 
-CONTEXT = ModelSettings().context
+CONTEXT = exact().context
 
 
 def model(prefill_tokens: int, context: int):

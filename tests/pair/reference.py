@@ -20,6 +20,7 @@ from hocket_daemon.aggregation.relevance import compared, query, weighed_by
 from hocket_daemon.aggregation.sampler import eta_device, mix
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.backends.transformers_model import TransformersModel
+from hocket_daemon.engine.reading import FEW
 from hocket_daemon.engine.runtime.likelihood import NO_LIKELIHOODS
 from hocket_daemon.engine.runtime.sequences import SequenceGroup
 from hocket_daemon.engine.sampling.distribution import Distribution, truncate
@@ -79,7 +80,9 @@ class Reference:
             retrieval = ListRetrieval.__new__(ListRetrieval)
             retrieval.side, retrieval.documents, retrieval.scorers = side, 5, [self._scorer]
             found[side] = retrieval.answer(
-                Search(request=bytes(16), query=search_text(ask.prompt), k=ask.documents)
+                Search(
+                    request=bytes(16), query=search_text(ask.prompt), k=FEW if ask.documents is None else ask.documents
+                )
             ).passages
             texts = [p.text for p in found[side]]
             room = ask.sampling.max_tokens

@@ -60,5 +60,5 @@ def test_a_status_tells_a_machine_of_its_own_sessions_only(tiny_models: dict[str
     others_facts = {"devices": "none", "device sessions": "0", "requests in work": "0"}
     assert others_facts.items() <= seen["mallory"].facts.items()
     assert seen["mallory"].metrics == {"requests": 0.0, "sessions": 0.0}
-    assert set(seen["mallory"].facts) == {*others_facts, "model", "compute", "precision", "bus", "retrieval"}
+    assert set(seen["mallory"].facts) == {*others_facts, "model", "compute", "precision", "reading", "bus", "retrieval"}
     assert set(seen["mallory"].facts) < set(facts)

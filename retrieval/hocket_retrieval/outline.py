@@ -20,6 +20,8 @@ MAX_ROWS = 2_000  # of a table of which each is a passage of its own
 _PARAGRAPH = "\n\n"
 _ROW = re.compile(r"(?:\A|, )(?P<row>rows? (?P<first>\d+)(?:–(?P<last>\d+))?)\Z")
 
+_OWN = re.compile(r'(?:\A|, )(?:event|task|entry|contact) (?:\d+|"[^"]*")\Z')
+
 
 def joined(sections: Iterable[Section]) -> tuple[str, Outline]:
     """The text of all sections and its outline; behind MAX_PLACES nothing is known of a place."""
@@ -41,12 +43,14 @@ def joined(sections: Iterable[Section]) -> tuple[str, Outline]:
 
 
 def borders(outline: Outline) -> Borders:
-    """Where a passage had better end: at headings, pages, sheets and slides; and where it has to: at rows of a table.
+    """Where a passage had better end: at headings, pages, sheets and slides.
 
-    Of a table of more than MAX_ROWS the rows share passages, since each takes a vector.
+    And where it has to: at rows of a table, events and contacts. Of more than MAX_ROWS several share passages, since
+    each takes a vector.
     """
-    rows = [offset for offset, place in outline if _ROW.search(place)]
-    better = [offset for offset, place in outline if not _ROW.search(place)]
+    is_row = [bool(_ROW.search(place) or _OWN.search(place)) for _, place in outline]
+    rows = [offset for (offset, _), must in zip(outline, is_row, strict=True) if must]
+    better = [offset for (offset, _), must in zip(outline, is_row, strict=True) if not must]
     return Borders(better, rows if len(rows) <= MAX_ROWS else ())
 
 

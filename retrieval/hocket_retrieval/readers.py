@@ -13,16 +13,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .errors import DocumentError
 from .formats import recognition
+from .formats.asciidoc import asciidoc
+from .formats.cards import cards
 from .formats.content import Content, Section
 from .formats.embedded import Pictures
 from .formats.html import html
-from .formats.mail import box, mail
+from .formats.mail import box, mail, page
 from .formats.markdown import markdown
 from .formats.office import TYPES, office
+from .formats.outlook import outlook
 from .formats.pdf import pdf
 from .formats.picture import FORMATS, picture
 from .formats.recognition import MISSING, REMEDY, Recognise
 from .formats.sheets import SHEETS, sheets
+from .formats.subtitles import subtitles
 from .formats.table import as_written, plain, separated
 from .normalization import normalize
 from .outline import MAX_PLACE_CHARS, joined
@@ -32,9 +36,11 @@ if TYPE_CHECKING:
 
 READING = 4  # grows where other text, places or passages come out of the same file
 _CODE = """
-    bash bat c cc cfg clj conf cpp cs css cxx dart el erl ex f90 fs go gradle groovy h hpp hs ini ipp java jl js json
-    jsonl jsx kt lisp lua m ml mm mk pas php pl pm proto ps1 py pyi r rb rs scala sh sql swift tf toml ts tsx v vb vue
-    xml yaml yml zig zsh"""
+    ada adb ads asm astro awk bash bat c cc cfg cjs clj cljs cmake cmd conf cpp cr cs css cts cu cxx d dart diff el
+    elm erl ex exs f f90 f95 fish for fs fsx gd geojson glsl go gql gradle graphql groovy h hcl hpp hrl hs ini ino
+    ipp java jl js json json5 jsonc jsonl jsx kt kts less lisp lua m mjs mk ml mli mm move mts nasm ndjson nim nix
+    odin pas patch php pl pm properties proto ps1 psm1 purs py pyi pyx r rake rb rkt rs sass scala scm scss sh sol
+    sql sv svelte swift tcl tf thrift toml ts tsx v vb vbs vhd vhdl vim vue wgsl xml xsd xsl yaml yml zig zsh"""
 
 
 Reader = Callable[[bytes, Pictures], Content]
@@ -159,17 +165,22 @@ def _alone(reader: Callable[[bytes], Content]) -> Reader:
 _MAILS: dict[str, Reader] = {
     ".eml": partial(mail, attached=_attached),
     ".mbox": partial(box, attached=_attached),
+    ".msg": partial(outlook, attached=_attached),
 }
 _READERS: dict[str, Reader] = {
     **dict.fromkeys((".txt", ".text"), _alone(plain)),
     **dict.fromkeys((".log", *(f".{suffix}" for suffix in _CODE.split())), _alone(as_written)),
-    **dict.fromkeys((".md", ".markdown"), _alone(markdown)),
+    **dict.fromkeys((".md", ".markdown", ".mdx", ".qmd", ".rmd"), _alone(markdown)),
+    **dict.fromkeys((".adoc", ".asciidoc"), _alone(asciidoc)),
     **dict.fromkeys((".html", ".htm", ".xhtml"), html),
     **dict.fromkeys((".csv", ".tsv"), _alone(separated)),
+    **dict.fromkeys((".ics", ".vcf"), _alone(cards)),
+    **dict.fromkeys((".srt", ".vtt"), _alone(subtitles)),
+    **dict.fromkeys((".mht", ".mhtml"), page),
     ".pdf": lambda data, pictures: pdf(data, pictures.recognise),
     **dict.fromkeys(FORMATS, lambda data, pictures: picture(data, pictures.recognise)),
     **{suffix: partial(office, suffix=suffix) for suffix in TYPES},
-    **dict.fromkeys(SHEETS, sheets),
+    **{suffix: partial(sheets, suffix=suffix) for suffix in SHEETS},
     **_MAILS,
 }
 _SCANNED = frozenset((".pdf", *FORMATS))

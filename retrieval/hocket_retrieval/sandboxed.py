@@ -47,7 +47,7 @@ startxref
 _MAIL = b"Subject: a\nContent-Type: text/html; charset=utf-8\n\n<p>a"
 _FIRST = {  # of each parser a document
     ".html": b"<p>a", ".md": b"*a*", ".pdf": _PDF, ".csv": b"a,b\n1,2", ".eml": _MAIL, ".txt": "ä b".encode("cp1252"),
-    ".xlsx": b"PK", ".org": b"* a", ".rtf": rb"{\rtf1 a}",
+    ".xlsx": b"PK", ".msg": b"a", ".org": b"* a", ".rtf": rb"{\rtf1 a}",
     ".ipynb": b'{"cells": [], "nbformat": 4, "nbformat_minor": 5, "metadata": {}}',
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Sixty small files of thirty kinds, each with a sentence to find and the place where it stands; and broken ones.
+"""Eighty small files of fifty kinds, each with a sentence to find and the place where it stands; and broken ones.
 
 Every file says something else, so that a question finds one file alone.
 """
@@ -8,9 +8,11 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable, Sequence
+from email.message import EmailMessage
 from typing import NamedTuple
 
 import office_files as office
+from compound_files import old_workbook, outlook
 
 
 class Made(NamedTuple):
@@ -87,6 +89,26 @@ FACTS = [  # what a file says, and a question about that in other words
     ),
     ("The chimney sweep found a stork's nest.", "What bird lives on top of the smokestack?"),
     ("The cellist lost her bow on the train.", "What did the string player leave in the railway carriage?"),
+    ("The shepherd sheared ninety sheep before noon.", "Who cut the wool of the flock in the morning?"),
+    ("Hikers found a rusty bicycle beneath the waterfall.", "Which old bike did the walkers discover?"),
+    ("The optician ordered thicker lenses for my spectacles.", "Who procures stronger glasses?"),
+    ("Her nephew collects stamps from Mongolia.", "What postal items does a young relative gather?"),
+    ("The quarry delivered marble for the staircase.", "Where does the stone of the steps come from?"),
+    ("A badger dug tunnels beneath the tennis court.", "Which animal burrowed under the sports ground?"),
+    ("The ambassador declined the invitation to dinner.", "Which diplomat refused the evening meal?"),
+    ("Frost cracked the fountain in the courtyard.", "What did the cold do to the water feature in the yard?"),
+    ("The tenor forgot his lines during the premiere.", "Which singer missed his text on opening night?"),
+    ("Lightning struck the steeple of the village church.", "What hit the spire in the storm?"),
+    ("The dog chewed the left slipper to pieces.", "Which shoe did the puppy ruin?"),
+    ("Our choir performs Handel on Saturday evening.", "When do the singers give their concert?"),
+    ("The cashier returned a forged banknote to the police.", "Who handed in counterfeit money?"),
+    ("Seagulls stole sandwiches from tourists on the pier.", "Which birds took the visitors' lunch?"),
+    ("The surveyor measured the boundary of the vineyard.", "Who determined the border of the wine estate?"),
+    ("The midwife arrived by sledge in the blizzard.", "How did the birth attendant travel through the snowstorm?"),
+    ("A burst pipe flooded the archive of the town hall.", "Why are the municipal records wet?"),
+    ("The falconer trains a hawk on the heath.", "Who tames a raptor on the moor?"),
+    ("The typesetter misspelled the mayor's surname.", "Whose family name was printed wrongly?"),
+    ("Beavers dammed the stream behind the sawmill.", "Which animals blocked the creek?"),
 ]
 BEFORE = "Nothing else of importance stands in this part, and whoever reads on will learn no more from it than before."
 Maker = Callable[[str], tuple[bytes, str]]
@@ -160,6 +182,68 @@ def _ods(said: str) -> tuple[bytes, str]:
     sheets = (("Names", row("who") + row(BEFORE)), ("Details", row("what", "who") + row(said, "Ada")))
     body = "".join(f'<table:table table:name="{name}">{rows}</table:table>' for name, rows in sheets)
     return office.opened("spreadsheet", "spreadsheet", body), "sheet Details, row 2"
+
+
+def _odp(said: str) -> tuple[bytes, str]:
+    return office.open_slides([BEFORE, "Nothing.", said]), "slide 3"
+
+
+def _flat(maker: Maker) -> Maker:
+    """An OpenDocument as one XML."""
+
+    def made(said: str) -> tuple[bytes, str]:
+        data, place = maker(said)
+        return office.flat(data), place
+
+    return made
+
+
+def _xls(said: str) -> tuple[bytes, str]:
+    return old_workbook("Details", [["what", "who"], ["Nothing.", "Ben"], [said, "Ada"]], 3), "sheet Details, row 6"
+
+
+def _outlook(said: str) -> tuple[bytes, str]:
+    return outlook("Handbook", BEFORE, {"deeds.md": _markdown(said)[0]}), "attachment deeds.md, § Handbook › Details"
+
+
+def _kept_page(said: str) -> tuple[bytes, str]:
+    message = EmailMessage()
+    message["Subject"] = "T"
+    message.set_content(f"<h1>Handbook</h1><p>{BEFORE}<h2>Details</h2><p>{said}", subtype="html")
+    message.make_related()
+    return message.as_bytes(), "§ Handbook › Details"
+
+
+def _fb2(said: str) -> tuple[bytes, str]:
+    parts = (("Handbook", BEFORE), ("Details", said))
+    body = "".join(f"<section><title><p>{name}</p></title><p>{text}</p></section>" for name, text in parts)
+    space = "http://www.gribuser.ru/xml/fictionbook/2.0"
+    return f'<FictionBook xmlns="{space}"><body>{body}</body></FictionBook>'.encode(), "§ Details"
+
+
+def _adoc(said: str) -> tuple[bytes, str]:
+    return f"= Handbook\n:toc:\n\n{BEFORE}\n\n== Details\n\n{said}\n".encode(), "§ Handbook › Details"
+
+
+def _calendar(said: str) -> tuple[bytes, str]:
+    event = "BEGIN:VEVENT\r\nDTSTART:20261127T140000Z\r\nSUMMARY:{}\r\nDESCRIPTION:{}\r\nEND:VEVENT\r\n"
+    events = event.format("Nothing", BEFORE) + event.format("Deeds", said.replace(",", "\\,"))
+    return f"BEGIN:VCALENDAR\r\nVERSION:2.0\r\n{events}END:VCALENDAR\r\n".encode(), 'event "Deeds"'
+
+
+def _contacts(said: str) -> tuple[bytes, str]:
+    card = "BEGIN:VCARD\r\nVERSION:3.0\r\nFN:{}\r\nNOTE:{}\r\nEND:VCARD\r\n"
+    return (card.format("Ben", BEFORE) + card.format("Ada Merrow", said)).encode(), 'contact "Ada Merrow"'
+
+
+def _subtitles(head: str, sign: str) -> Maker:
+    def made(said: str) -> tuple[bytes, str]:
+        half = len(said) // 2
+        cues = [("00:00:05", BEFORE), ("00:12:31", f"<i>{said[:half]}"), ("00:12:33", f"{said[half:]}</i>")]
+        lines = [f"{at}{sign}000 --> {at}{sign}900\n{text}\n" for at, text in cues]
+        return (head + "\n".join(lines)).encode(), "0:12:30"
+
+    return made
 
 
 def _epub(said: str) -> tuple[bytes, str]:
@@ -236,7 +320,12 @@ MAKERS: dict[str, Sequence[Maker]] = {
     "eml": (_letter, _attached, _attached), "mbox": (_box, _box), "log": (_as_it_is("12:00 {}\n"),) * 2,
     "json": (_as_it_is('{{"said": "{}"}}'),) * 2, "yaml": (_as_it_is("said: {}\n"),) * 2,
     "toml": (_as_it_is('said = "{}"\n'),), "py": (_as_it_is("# {}\nx = 1\n"),) * 2, "js": (_as_it_is("// {}\n"),) * 2,
-    "sql": (_as_it_is("-- {}\nSELECT 1;\n"),) * 2,
+    "sql": (_as_it_is("-- {}\nSELECT 1;\n"),) * 2, "docm": (_docx,), "pptm": (_pptx,), "xlsm": (_xlsx,), "xls": (_xls,),
+    "odp": (_odp,), "fodt": (_flat(_odt),), "fods": (_flat(_ods),), "msg": (_outlook,), "mht": (_kept_page,),
+    "fb2": (_fb2,), "adoc": (_adoc,), "ics": (_calendar,), "vcf": (_contacts,), "srt": (_subtitles("", ","),),
+    "vtt": (_subtitles("WEBVTT\n\n", "."),), "jsonl": (_as_it_is('{{"said": "{}"}}\n{{"said": ""}}\n'),),
+    "ini": (_as_it_is("[a]\nsaid = {}\n"),), "kt": (_as_it_is("// {}\nval x = 1\n"),), "mdx": (_markdown,),
+    "tf": (_as_it_is('# {}\nregion = "x"\n'),),
 }  # fmt: skip
 
 
@@ -250,9 +339,12 @@ def files() -> list[Made]:
     return made
 
 
+CUT = ("docx", "pptx", "xlsx", "odt", "epub", "pdf", "odp", "xls", "msg", "fods")
+
+
 def broken() -> dict[str, bytes]:
     """Files of these names that cannot be read, each in another way."""
-    whole = {suffix: MAKERS[suffix][0]("Never said.")[0] for suffix in ("docx", "pptx", "xlsx", "odt", "epub", "pdf")}
+    whole = {suffix: MAKERS[suffix][0]("Never said.")[0] for suffix in CUT}
     return {
         "cut.docx": whole["docx"][:400], "cut.pptx": whole["pptx"][:400], "cut.xlsx": whole["xlsx"][:400],
         "cut.odt": whole["odt"][:300], "cut.epub": whole["epub"][:300], "cut.pdf": whole["pdf"][:200],
@@ -260,5 +352,8 @@ def broken() -> dict[str, bytes]:
         "other.xlsx": b"a,b\n1,2\n", "other.pptx": whole["pdf"], "other.ipynb": b"{", "text.pdf": b"only text",
         "empty.txt": b"", "empty.md": b"", "blank.html": b"<script>1</script>", "none.csv": b"\n\n",
         "binary.txt": b"\x00\x01\x02", "zipped.txt": gzip.compress(b"text", mtime=0),
+        "cut.odp": whole["odp"][:300], "cut.xls": whole["xls"][:1_000], "cut.msg": whole["msg"][:1_000],
+        "other.msg": whole["docx"], "other.xls": b"a,b\n", "cut.fods": whole["fods"][:200], "none.vcf": b"\n",
+        "none.ics": b"BEGIN:VCALENDAR\n", "none.srt": b"1\n", "other.fb2": b"<a>",
         "scan.pdf": office.pdf([[]], []), "none.docx": office.docx(""),
     }  # fmt: skip

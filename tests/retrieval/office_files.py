@@ -224,6 +224,22 @@ def opened(kind: str, element: str, body: str) -> bytes:
     )
 
 
+def open_slides(said: Sequence[str]) -> bytes:
+    """An OpenDocument presentation of slides with a text each."""
+    shapes = (
+        f"<draw:frame><draw:text-box><text:p>{escape(each)}</text:p></draw:text-box></draw:frame>" for each in said
+    )
+    space = f'xmlns:draw="{_OPEN}:drawing:1.0"'
+    pages = (f'<draw:page {space} draw:name="p{at}">{shape}</draw:page>' for at, shape in enumerate(shapes))
+    return opened("presentation", "presentation", "".join(pages))
+
+
+def flat(data: bytes) -> bytes:
+    """An OpenDocument as one XML."""
+    with zipfile.ZipFile(io.BytesIO(data)) as package:
+        return package.read("content.xml").replace(b"office:document-content", b"office:document")
+
+
 def epub(title: str, text: str) -> bytes:
     """A book of one chapter."""
     return book(title, [f"<p>{escape(text)}</p>"])

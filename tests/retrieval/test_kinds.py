@@ -38,9 +38,9 @@ def library(tmp_path_factory: pytest.TempPathFactory, minilm: Embedder) -> Itera
         yield Library(collection, collection.ingest([folder / "files"]))
 
 
-def test_there_are_sixty_files_of_thirty_kinds_and_twenty_broken_ones() -> None:
-    assert (len(MADE), len(MAKERS), len(BROKEN)) == (60, 30, 20)
-    assert len({made.said for made in MADE.values()}) == 60
+def test_there_are_eighty_files_of_fifty_kinds_and_thirty_broken_ones() -> None:
+    assert (len(MADE), len(MAKERS), len(BROKEN)) == (80, 50, 30)
+    assert len({made.said for made in MADE.values()}) == 80
 
 
 def ranks(library: Library, query: str, made: Made, k: int) -> list[int]:

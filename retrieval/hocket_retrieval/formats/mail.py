@@ -40,6 +40,17 @@ def mail(data: bytes, pictures: Pictures, attached: Attached) -> Content:
     return Content(str(message["Subject"] or ""), sections, "; ".join(notices))
 
 
+def page(data: bytes, pictures: Pictures) -> Content:
+    """A web page as browsers keep it in one file, with its pictures (MHTML). Raises DocumentError."""
+    message = message_from_bytes(data, policy=default)
+    assert isinstance(message, EmailMessage)
+    shown = next((part for part in message.walk() if part.get_content_type() == "text/html"), None)
+    body = shown.get_payload(decode=True) if shown is not None else None
+    title, sections, _ = html(body, pictures) if isinstance(body, bytes) else Content("", [])
+    drawn = [part.get_payload(decode=True) for part in message.walk() if part.get_content_maintype() == "image"]
+    return Content(title, [*sections, *(pictures.section(each) for each in drawn if isinstance(each, bytes))])
+
+
 def box(data: bytes, pictures: Pictures, attached: Attached) -> Content:
     """A file of mails, one behind the other. Raises DocumentError."""
     mails = [mail(part, pictures, attached) for part in _BORDER.split(data)[1:]]

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from .content import MAX_SECTIONS, Content, Section, listed
 from .embedded import Pictures
 from .headings import Headings
 from .media import Media
+from .open_document import as_text, packaged
 from .page_breaks import BREAK, marked
 from .table import piped
 
 if TYPE_CHECKING:
     from kreuzberg import ExtractionResult
 
+_OPEN_TEXT = "application/vnd.oasis.opendocument.text"
 TYPES = {
     ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
     ".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-    ".odt": "application/vnd.oasis.opendocument.text",
+    ".docm": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    ".pptm": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    ".odt": _OPEN_TEXT,
+    ".fodt": _OPEN_TEXT,
+    ".odp": _OPEN_TEXT,
+    ".fb2": "application/x-fictionbook+xml",
     ".rtf": "application/rtf",
     ".epub": "application/epub+zip",
     ".ipynb": "application/x-ipynb+json",
@@ -28,9 +36,16 @@ TYPES = {
     ".rst": "text/x-rst",
     ".tex": "application/x-latex",
 }
+_PREPARED: Mapping[str, Callable[[bytes], bytes]] = {
+    ".docx": marked,
+    ".docm": marked,
+    ".fodt": partial(packaged, kind="text"),
+    ".odp": as_text,
+}
+_SLIDES = frozenset((".pptx", ".pptm", ".odp"))
 _TABLE = re.compile(r"(?m)^\|.*\|$(?:\n\|.*\|$)*")
 _BORDER = re.compile(rf"(?m)^(#{{1,6}}) (.*)$|{BREAK}")
-_PICTURE = re.compile(r"!\[([^\[\]\n]*)\]\(([^()\n]+)\)")
+_PICTURE = re.compile(r"!\[([^\[\]\n]*)\]\(([^()\n]*)\)")
 _WORDS = re.compile(r"(?!\w+ \d+$)\S+\s+\S.*")  # which describe a picture, where "Picture 3" does not
 
 
@@ -38,15 +53,15 @@ def office(data: bytes, pictures: Pictures, suffix: str) -> Content:
     """The words of a file of one of TYPES, tracked changes as accepted, without headers, footers and comments."""
     from kreuzberg import ExtractionConfig, PageConfig, extract_bytes_sync
 
-    is_slides = suffix == ".pptx"
+    is_slides, is_paged = suffix in _SLIDES, suffix in (".pptx", ".pptm")
     # Of its formats djot alone has headings and tables, and leaves all other signs as they were written.
     config = ExtractionConfig(
         use_cache=False,
         output_format="djot",
         include_document_structure=True,
-        pages=PageConfig(insert_page_markers=True, marker_format=f"\n\n{BREAK}\n\n") if is_slides else None,
+        pages=PageConfig(insert_page_markers=True, marker_format=f"\n\n{BREAK}\n\n") if is_paged else None,
     )
-    found = extract_bytes_sync(marked(data) if suffix == ".docx" else data, TYPES[suffix], config)
+    found = extract_bytes_sync(_PREPARED.get(suffix, bytes)(data), TYPES[suffix], config)
     titles = _Titles(found)
     text = _TABLE.sub(_in_words, found.content)
     sections = list(_with_pictures(_sections(text, titles, is_slides=is_slides), Media(data), pictures))

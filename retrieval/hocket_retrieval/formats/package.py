@@ -19,7 +19,7 @@ def changed(data: bytes, change: Change) -> bytes:
         with zipfile.ZipFile(io.BytesIO(data)) as package:
             parts = _Parts(package)
             new = change(parts)
-            return _zipped({name: parts[name] for name in parts} | dict(new)) if new else data
+            return zipped({name: parts[name] for name in parts} | dict(new)) if new else data
     except (zipfile.BadZipFile, KeyError, NotImplementedError):
         return data
 
@@ -41,7 +41,8 @@ class _Parts(Mapping[str, bytes]):
         return len(self._names)
 
 
-def _zipped(parts: Mapping[str, bytes]) -> bytes:
+def zipped(parts: Mapping[str, bytes]) -> bytes:
+    """An archive of these parts, in their order."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as package:
         for name, part in parts.items():

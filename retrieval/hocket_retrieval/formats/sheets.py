@@ -13,6 +13,7 @@ from .content import MAX_SECTIONS, Content, Section
 from .embedded import Pictures
 from .media import Media
 from .number_formats import of_excel, of_open_document
+from .open_document import packaged
 from .open_sheets import merged_cells
 from .package import changed
 from .rows import Merged, Row, row_texts, sections
@@ -20,18 +21,18 @@ from .rows import Merged, Row, row_texts, sections
 if TYPE_CHECKING:
     from python_calamine import CalamineSheet
 
-SHEETS = frozenset((".xlsx", ".ods"))
+SHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".fods")
 _TITLE = re.compile(rb"<dc:title[^<>]*>([^<>]*)<")
 _WITH_TITLE, _CONTENT = ("docProps/core.xml", "meta.xml"), "content.xml"
 Cell = int | float | str | bool | datetime.time | datetime.date | datetime.timedelta
 
 
-def sheets(data: bytes, pictures: Pictures) -> Content:
+def sheets(data: bytes, pictures: Pictures, suffix: str) -> Content:
     """All rows of all sheets, hidden ones too, with the values that formulas had; and their pictures."""
     from python_calamine import CalamineWorkbook
 
-    package = _Package()
-    book = CalamineWorkbook.from_filelike(io.BytesIO(changed(data, package.prepared)))
+    package, whole = _Package(), packaged(data, "spreadsheet") if suffix == ".fods" else data
+    book = CalamineWorkbook.from_filelike(io.BytesIO(changed(whole, package.prepared)))
     names, found, drawn = book.sheet_names, list[Section](), Media(data).of_sheets()
     for number, name in enumerate(names):
         sheet = book.get_sheet_by_name(name)

@@ -33,6 +33,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {  # by words of a command; of several
         "lab/bench/copying.py",
     ),
     "bench determinism": ("daemon/engine", "models/device", "lab/bench/determinism.py"),
+    "bench dialogues": (*_JOINT, "lab/bench/dialogues.json", "lab/bench/dialogues.py"),
     "bench dispatch": ("daemon/dispatch", "daemon/engine", "lab/bench/dispatch"),
     "bench engine": ("daemon/engine", "models/device", "lab/bench/engine.py"),
     "bench figure 4": (*_SIMULATED, *_STREAMED),

@@ -31,6 +31,10 @@ BENCHMARKS = {  # module of hocket_lab.bench with Settings and run: what it meas
         "What somebody asks first over notes of their own: right, not known, wrong, invented; now and before.",
         "--json newcomer.json",
     ),
+    "dialogues": (
+        "Whether turns of a conversation over notes of one's own find their note, by what they refer to.",
+        "--answers 10 --json dialogues.json",
+    ),
     "overhead": ("What bus and aggregation cost per token, without a model.", "--json overhead.json"),
     "unknown": (
         "How often a question is said to be about nothing that was read, rightly and wrongly.",

@@ -166,6 +166,7 @@ print(readers.read(Path(sys.argv[1]), data, recogniser).text)
 
 
 @needs_ocr
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a.tiff", "a.pdf"])
 def test_no_file_no_socket_and_no_thread_is_needed_or_left(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(saved(name[2:].upper(), drawn(SAID)))

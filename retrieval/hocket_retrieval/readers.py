@@ -20,6 +20,7 @@ from .formats.embedded import Pictures
 from .formats.html import html
 from .formats.mail import box, mail, page
 from .formats.markdown import markdown
+from .formats.notebook import notebook
 from .formats.office import TYPES, office
 from .formats.outlook import outlook
 from .formats.pdf import pdf
@@ -179,6 +180,7 @@ _READERS: dict[str, Reader] = {
     **dict.fromkeys((".mht", ".mhtml"), page),
     ".pdf": lambda data, pictures: pdf(data, pictures.recognise),
     **dict.fromkeys(FORMATS, lambda data, pictures: picture(data, pictures.recognise)),
+    ".ipynb": notebook,
     **{suffix: partial(office, suffix=suffix) for suffix in TYPES},
     **{suffix: partial(sheets, suffix=suffix) for suffix in SHEETS},
     **_MAILS,

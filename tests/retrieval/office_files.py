@@ -199,6 +199,22 @@ def slides(said: Sequence[tuple[str, str]]) -> bytes:
     return _package(kinds, parts)
 
 
+def speaking(said: Sequence[tuple[str, str, str]]) -> bytes:
+    """The same, with notes for the speaker or without."""
+    spaces = f'xmlns:p="{_SLIDE}" xmlns:a="{_DRAWN}"'
+    parts = {}
+    for number, (_, _, notes) in enumerate(said, 1):
+        lines = "".join(f"<a:p><a:r><a:t>{escape(line)}</a:t></a:r></a:p>" for line in notes.splitlines())
+        body = f'<p:sp><p:nvSpPr><p:nvPr><p:ph type="body"/></p:nvPr></p:nvSpPr><p:txBody>{lines}</p:txBody></p:sp>'
+        page = _shape(str(number), '<p:ph type="sldNum"/>') + body
+        if notes:
+            name = f"notesSlides/notesSlide{number}.xml"
+            parts[f"ppt/{name}"] = f"<p:notes {spaces}><p:cSld><p:spTree>{page}</p:spTree></p:cSld></p:notes>"
+            parts[f"ppt/slides/_rels/slide{number}.xml.rels"] = _relations(r1=("notesSlide", f"../{name}"))
+    with zipfile.ZipFile(io.BytesIO(slides([each[:2] for each in said]))) as package:
+        return _zipped({name: package.read(name).decode() for name in package.namelist()} | parts)
+
+
 def _shape(text: str, kind: str = "") -> str:
     named = f'<p:nvSpPr><p:cNvPr id="2" name="Box"/><p:cNvSpPr/><p:nvPr>{kind}</p:nvPr></p:nvSpPr><p:spPr/>'
     said = f"<a:p><a:r><a:t>{escape(text)}</a:t></a:r></a:p>"

@@ -26,11 +26,25 @@ def decoded(data: bytes, declared: str = "") -> str:
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return data.decode("utf-16")
     if b"\x00" in data:
+        if wide := _wide(data):
+            return wide
         raise DocumentError("holds binary data, not text", "convert it to plain text")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         return _declared(data, declared) or _damaged(data) or _detected(data)
+
+
+def _wide(data: bytes) -> str:
+    """UTF-16 that does not say so, by the zeros in every second byte alone; empty where it is none."""
+    zeros = [part.count(0) for part in (data[:SAMPLE_BYTES:2], data[1:SAMPLE_BYTES:2])]
+    most = min(len(data), SAMPLE_BYTES) // 2
+    if min(zeros) or 2 * max(zeros) < most:
+        return ""
+    try:
+        return data.decode("utf-16-le" if zeros[1] else "utf-16-be")
+    except UnicodeDecodeError:
+        return ""
 
 
 def _declared(data: bytes, name: str) -> str:

@@ -12,6 +12,7 @@ from .content import MAX_SECTIONS, Content, Section
 from .embedded import Pictures
 from .encodings import decoded
 from .headings import Headings
+from .table import in_words
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
@@ -23,9 +24,15 @@ _BLOCKS = """
     p div section article li tr table ul ol dl dt dd pre blockquote h1 h2 h3 h4 h5 h6 header footer main aside nav
     figure figcaption form fieldset details summary address hr body"""
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
-_SPACED = frozenset(("br", "td", "th"))
-_PICTURE = "img"
+_SPACED = frozenset(("br", "td", "th", "option", "button"))
+_PICTURE, _CODE, _TABLE = "img", "pre", "table"
+_NO_TABLE = "table, h1, h2, h3, h4, h5, h6, img, ul, ol, pre, form, [rowspan]"  # what a table for the eye alone has
+_KEPT = str.maketrans({"\n": "\ue003", " ": "\ue004", "\t": "\ue004"})  # white space of code, while other goes
+_BACK = str.maketrans({"\ue003": "\n", "\ue004": " "})
+_UNSEEN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 _DATA = re.compile(r"\s*data:image/[^,]*;base64,", re.IGNORECASE)
+MIN_LINES, MAX_WIDE = 2, 100
+_LINE_ENDS = "\r\n"
 _BETWEEN = "\n\n"
 
 
@@ -61,7 +68,7 @@ def _sections(body: LexborNode, pictures: Pictures) -> Iterator[Section]:
 
 def _paragraphs(parts: list[str]) -> str:
     paragraphs = (" ".join(part.split()) for part in re.split(r"\n\s*\n", "".join(parts)))
-    return _BETWEEN.join(part for part in paragraphs if part)
+    return _BETWEEN.join(part for part in paragraphs if part).translate(_BACK)
 
 
 def _texts(root: LexborNode) -> Iterator[str | LexborNode]:
@@ -77,13 +84,41 @@ def _texts(root: LexborNode) -> Iterator[str | LexborNode]:
             yield node
         elif node.tag == "-text":
             yield node.text(deep=False) or ""
-        elif node.tag not in _SILENT and not (node.tag == "nav" and _is_menu(node)):
+        elif node.tag == _CODE:
+            yield f"{_BETWEEN}{node.text().strip(_LINE_ENDS).translate(_KEPT)}{_BETWEEN}"
+        elif node.tag == _TABLE and (rows := _rows(node)):
+            yield f"{_BETWEEN}{rows}{_BETWEEN}"
+        elif not _is_silent(node):
             around = _BETWEEN if node.tag in blocks else " " if node.tag in _SPACED else ""
             yield around
             if node.tag in _HEADINGS or node.tag == _PICTURE:
                 yield node
             waiting.append(around)
             waiting += reversed(list(node.iter(include_text=True)))
+
+
+def _is_silent(node: LexborNode) -> bool:
+    """Whether a browser does not show it."""
+    if node.tag in _SILENT or (node.tag == "nav" and _is_menu(node)):
+        return True
+    attributes = node.attributes
+    return "hidden" in attributes or _UNSEEN.search(attributes.get("style") or "") is not None
+
+
+def _rows(table: LexborNode) -> str:
+    """Each row of a table of values as a paragraph; empty where it is no such table."""
+    lines = [line for line in table.css("tr") if not _is_silent(line)]
+    if len(lines) < MIN_LINES or any(each != table for each in table.css(_NO_TABLE)):
+        return ""
+    rows = [list(_cells(line)) for line in lines]
+    return in_words(rows) if min(map(len, rows)) > 1 else ""
+
+
+def _cells(line: LexborNode) -> Iterator[str]:
+    for cell in line.iter():
+        yield " ".join(cell.text().split())
+        wide = cell.attributes.get("colspan") or ""
+        yield from [""] * (min(int(wide), MAX_WIDE) - 1 if wide.isdecimal() else 0)
 
 
 def _in_itself(image: LexborNode) -> bytes:

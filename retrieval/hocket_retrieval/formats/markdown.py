@@ -36,6 +36,9 @@ _ELEMENTS = """
 _FRONT = re.compile(r"\A---[^\S\n]*\n((?:(?!---[^\S\n]*$|\.\.\.[^\S\n]*$).*\n)*+)(?:---|\.\.\.)[^\S\n]*(?:\n|\Z)", re.M)
 _TITLE = re.compile(r"(?mi)^title:[^\S\n]*(\S.*)$")
 _HEADING = re.compile(r"(?m)^(#{1,6})[^\S\n]+(\S.*)$")
+_UNDERLINED = re.compile(r"(?m)(?:(?<=\n\n)|\A)(?![#>|+*=\s-])([^\n|]*\S)[^\S\n]*\n(={2,}|-{2,})[^\S\n]*$")
+_DEFINED = re.compile(r"(?m)^[^\S\n]{0,3}\[(?!\^)([^\[\]\n]+)\]:[^\S\n]*\S.*(?:\n|\Z)")
+_REFERENCE = re.compile(r"\[([^\[\]\n]+)\](?:\[([^\[\]\n]*)\])(?!\()")
 _COMMENT = re.compile(r"<!--(?:(?!<!--|-->)[\s\S])*+-->")
 _FENCE = re.compile(r"[^\S\n]{0,3}(```+|~~~+)")
 _SPAN = re.compile(r"(?<!`)(`{1,3})(?!`)([^\n]*?[^`\n])\1(?!`)")
@@ -50,6 +53,7 @@ _MARKUP: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (_HEADING.pattern, _heading),
     (r"(?m)^\s{0,3}>\s?", ""),
     (r"(?m)^\[![\w-]+\][+-]?[^\S\n]*", ""),  # a callout's kind
+    (r"(?<!\w)(~~|==)(?=[^\s~=])([^~=\n]+)(?<=\S)\1(?!\w)", r"\2"),
     (r"(\*\*|__)(?=\S)((?:(?!\1).)++)(?<=\S)\1", r"\2"),
     (r"(?<!\w)([*_])(?=\S)([^*_\n]+)(?<=\S)\1(?!\w)", r"\2"),
     (r"<([a-zA-Z][\w+.-]*:[^\s<>]+|[^\s<>@/]+@[^\s<>@]+)>", r"\1"),
@@ -66,7 +70,7 @@ def markdown(data: bytes) -> Content:
     body = source[fields.end() :] if fields else source
     named = _TITLE.search(fields[1]) if fields else None
     marked, code = _without_code(body)
-    text = _COMMENT.sub("", marked)  # which may hold headings
+    text = _of_one_kind(_COMMENT.sub("", marked))  # which may hold headings
     heading = _HEADING.search(text)
     title = named[1].strip().strip("\"'") if named else _unmarked(_heading(heading)) if heading else ""
 
@@ -75,6 +79,16 @@ def markdown(data: bytes) -> Content:
 
     sections = [Section(back(section.text), back(section.place)) for section in _sections(text)]
     return Content(back(title), sections)
+
+
+def _of_one_kind(text: str) -> str:
+    """Headings that are underlined as those behind a sign, and links that are defined elsewhere as their texts."""
+    text = _UNDERLINED.sub(lambda line: f"{'#' if line[2][0] == '=' else '##'} {line[1]}\n", text)
+    names = {name.lower() for name in _DEFINED.findall(text)}
+    if not names:
+        return text
+    linked = _REFERENCE.sub(lambda link: link[1] if (link[2] or link[1]).lower() in names else link[0], text)
+    return _DEFINED.sub("", linked)
 
 
 def _sections(text: str) -> Iterator[Section]:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import PurePosixPath
 from posixpath import normpath
 from urllib.parse import unquote
+from xml.etree import ElementTree
 
 from .picture import FORMATS
 
@@ -19,7 +20,11 @@ _HREF = re.compile(r"<draw:image\b[^<>]*\bxlink:href=\"([^\"<>]+)\"")
 _RELATION = re.compile(r"<(?:\w+:)?Relationship\b([^<>]*)>")
 _ATTRIBUTE = re.compile(r"\b(Id|Target)=[\"']([^\"']*)[\"']")
 _SHEET = re.compile(r"<(?:\w+:)?sheet\b([^<>]*)>")
-_SHEET_ID = re.compile(r"\br:id=[\"']([^\"']*)[\"']")
+_SLIDE = re.compile(r"<(?:\w+:)?sldId\b([^<>]*)>")
+_KEY = re.compile(r"\br:id=[\"']([^\"']*)[\"']")
+
+
+_BODY = "{*}nvSpPr/{*}nvPr/{*}ph[@type='body']"
 
 
 class Media:
@@ -48,13 +53,22 @@ class Media:
         """Those of each sheet of an Excel workbook, in the order of the sheets."""
         book = "xl/workbook.xml"
         parts = self._related(book)
-        keys = [_SHEET_ID.search(each[1]) for each in _SHEET.finditer(self._text(book))]
+        keys = [_KEY.search(each[1]) for each in _SHEET.finditer(self._text(book))]
         sheets = [parts.get(key[1], "") if key else "" for key in keys]
         return [
             [picture for drawing in self._related(sheet).values() for name in self._related(drawing).values()
              if (picture := self._picture(name))]
             for sheet in sheets
         ]  # fmt: skip
+
+    def notes(self) -> list[str]:
+        """What a speaker has noted for each slide of PowerPoint, in their order; empty where there is nothing."""
+        show = "ppt/presentation.xml"
+        parts = self._related(show)
+        keys = [_KEY.search(each[1]) for each in _SLIDE.finditer(self._text(show))]
+        slides = [parts.get(key[1], "") if key else "" for key in keys]
+        related = [list(self._related(slide).values()) for slide in slides]
+        return [_noted(self._part(next((name for name in names if "/notesSlide" in name), ""))) for names in related]
 
     def _related(self, name: str) -> dict[str, str]:
         """The parts that a part refers to, by their keys."""
@@ -78,3 +92,14 @@ class Media:
             return self._package.read(name) if self._package.getinfo(name).file_size <= MAX_BYTES else b""
         except (KeyError, zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError):
             return b""
+
+
+def _noted(part: bytes) -> str:
+    """The text of a page of notes, without its number and date."""
+    try:
+        root = ElementTree.fromstring(part)
+    except ElementTree.ParseError:
+        return ""
+    bodies = [shape for shape in root.iterfind(".//{*}sp") if shape.find(_BODY) is not None]
+    paragraphs = [line for body in bodies for line in body.iterfind(".//{*}p")]
+    return "\n".join("".join(text.text or "" for text in line.iterfind(".//{*}t")) for line in paragraphs).strip()

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from .content import MAX_SECTIONS, Content, Section, listed
+from .djot import unmarked
 from .embedded import Pictures
 from .headings import Headings
 from .media import Media
 from .open_document import as_text, packaged
+from .org import outline
 from .page_breaks import BREAK, marked
 from .table import piped
+from .tex import document
 
 if TYPE_CHECKING:
     from kreuzberg import ExtractionResult
@@ -31,7 +34,6 @@ TYPES = {
     ".fb2": "application/x-fictionbook+xml",
     ".rtf": "application/rtf",
     ".epub": "application/epub+zip",
-    ".ipynb": "application/x-ipynb+json",
     ".org": "text/x-org",
     ".rst": "text/x-rst",
     ".tex": "application/x-latex",
@@ -41,7 +43,10 @@ _PREPARED: Mapping[str, Callable[[bytes], bytes]] = {
     ".docm": marked,
     ".fodt": partial(packaged, kind="text"),
     ".odp": as_text,
+    ".org": outline,
+    ".tex": document,
 }
+_SLIDE = re.compile(r"slide (\d+)")
 _SLIDES = frozenset((".pptx", ".pptm", ".odp"))
 _TABLE = re.compile(r"(?m)^\|.*\|$(?:\n\|.*\|$)*")
 _BORDER = re.compile(rf"(?m)^(#{{1,6}}) (.*)$|{BREAK}")
@@ -63,8 +68,11 @@ def office(data: bytes, pictures: Pictures, suffix: str) -> Content:
     )
     found = extract_bytes_sync(_PREPARED.get(suffix, bytes)(data), TYPES[suffix], config)
     titles = _Titles(found)
-    text = _TABLE.sub(_in_words, found.content)
-    sections = list(_with_pictures(_sections(text, titles, is_slides=is_slides), Media(data), pictures))
+    text = _TABLE.sub(_in_words, unmarked(found.content, found.document["nodes"] if found.document else ()))
+    media = Media(data)
+    sections = list(_with_pictures(_sections(text, titles, is_slides=is_slides), media, pictures))
+    if is_paged:
+        sections = list(_with_notes(sections, media.notes()))
     title = found.metadata.get("title")
     return Content(title if isinstance(title, str) and title else titles.first, sections)
 
@@ -109,6 +117,17 @@ def _with_pictures(sections: Iterable[Section], media: Media, pictures: Pictures
                 yield shown
                 section, text = section._replace(joined=False), ""
         yield section._replace(text=text + each.text[start:])
+
+
+def _with_notes(sections: Iterable[Section], notes: Sequence[str]) -> Iterator[Section]:
+    """The notes of each slide behind it."""
+    waiting = deque(Section(text, f"slide {number}, notes") for number, text in enumerate(notes, 1))
+    for section in sections:
+        slide = _SLIDE.match(section.place)
+        while slide and waiting and len(notes) - len(waiting) + 1 < int(slide[1]):
+            yield waiting.popleft()
+        yield section
+    yield from waiting
 
 
 def _sections(text: str, titles: _Titles, *, is_slides: bool) -> Iterator[Section]:

@@ -1,4 +1,4 @@
-"""Where the pages of a Word file end, as Word saw them when it was saved: a mark in the text at each place."""
+"""Where the pages of a Word file end, as Word saw them when it was saved, and its tabs: marks in the text."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ BREAK = "\ue002"  # of the private area
 _MAIN = "word/document.xml"
 _SEEN = re.compile(rb"<w:lastRenderedPageBreak\s*/>")
 _WANTED = re.compile(rb"<w:br\s[^<>]*w:type=[\"']page[\"'][^<>]*/>")
+_TAB, _SPACE = re.compile(rb"<w:tab\s*/>"), b'<w:t xml:space="preserve"> </w:t>'  # the reader joins what it parts
 _MARK = f"<w:t>{BREAK}</w:t>".encode()
 
 
@@ -22,4 +23,5 @@ def marked(data: bytes) -> bytes:
 def _marked(parts: Mapping[str, bytes]) -> Mapping[str, bytes]:
     main = parts[_MAIN]
     border = next((each for each in (_SEEN, _WANTED) if each.search(main)), None)
-    return {_MAIN: border.sub(_MARK, main)} if border else {}
+    new = _TAB.sub(_SPACE, border.sub(_MARK, main) if border else main)
+    return {_MAIN: new} if new != main else {}

@@ -14,6 +14,7 @@ from .rows import Row, labelled, row_texts, sections
 
 _DELIMITERS = ",;\t|"
 _SEARCHED = 4096  # characters
+_QUOTED = re.compile(r'"[^"]*"')
 _FOR_EXCEL = re.compile(r"\A\s*sep=.\r?\n")  # a line that Excel does not show
 _NAME = re.compile(r"[^\W\d_][^.!?]*")
 _PIPE, _ESCAPED, _RULE = re.compile(r"(?<!\\)\|"), re.compile(r"\\([|])"), re.compile(r":?-+:?")
@@ -51,7 +52,7 @@ def _has_names(line: str, delimiter: str) -> bool:
 
 def _delimiter(text: str) -> str:
     """The sign that most lines hold equally often; decimal commas and titles do not."""
-    lines = text[:_SEARCHED].splitlines()
+    lines = _QUOTED.sub("", text[:_SEARCHED]).splitlines()
 
     def agreed(sign: str) -> tuple[int, int]:
         counts = Counter(line.count(sign) for line in lines if sign in line)
@@ -62,9 +63,16 @@ def _delimiter(text: str) -> str:
 
 def _with_names(text: str, delimiter: str) -> list[Section]:
     """A section for each row, or for as many as it takes where there are very many."""
-    read = enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), 1)
-    rows = [Row(number, [value.strip() for value in values]) for number, values in read]
+    rows = [Row(number, [value.strip() for value in values]) for number, values in enumerate(_read(text, delimiter), 1)]
     return list(sections(list(row_texts([row for row in rows if any(row.values)]))))
+
+
+def _read(text: str, delimiter: str) -> list[list[str]]:
+    """The values of all rows; where a quotation mark has no other, it is one that is meant, as of inches."""
+    try:
+        return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+    except csv.Error:
+        return [line.split(delimiter) for line in text.splitlines()]
 
 
 def named(rows: Sequence[Sequence[str]]) -> str:
@@ -82,8 +90,12 @@ def piped(lines: Sequence[str]) -> str:
     rows = [[_ESCAPED.sub(r"\1", cell).strip() for cell in _PIPE.split(_inner(line.strip()))] for line in lines]
     if len(rows) > 1 and all(map(_RULE.fullmatch, rows[1])):
         del rows[1]
-    said = [row[:1] if len({*row}) == 1 else row for row in rows]  # a merged cell stands in each of its columns
-    return named(said) if len(said) > MAX_SHORT_ROWS else "\n\n".join(" | ".join(row) for row in said)
+    return in_words([row[:1] if len({*row}) == 1 else row for row in rows])  # a merged cell stands in all its columns
+
+
+def in_words(rows: Sequence[Sequence[str]]) -> str:
+    """The rows of a short table as they are, of a long one with the names of its columns."""
+    return named(rows) if len(rows) > MAX_SHORT_ROWS else "\n\n".join(" | ".join(row) for row in rows)
 
 
 def _inner(line: str) -> str:

@@ -20,7 +20,7 @@ from typing import Annotated, Any
 from rich.progress import track
 
 from hocket_bus.messages import Done, Prompt, Turn
-from hocket_client import Client
+from hocket_client import Client, Options
 from hocket_daemon.engine.settings import AUTO
 from hocket_daemon.serving.follow_up import search_text
 from hocket_lab.bench.invented import holds
@@ -32,31 +32,34 @@ from hocket_lab.option import Option
 from hocket_retrieval.config import Precision
 from hocket_tools import console
 
-LAST, JOINED, PRODUCT = "last turn", "all turns", "product"
+LAST, JOINED, PRODUCT = "last alone", "all joined", "product"
 ALONE, CONVERSATION = "asked alone", "in conversation"
 KINDS = ("pronoun", "ellipsis", "back", "change", "correction")
-ALL = "all"
+ALL = "all kinds"
 HALVES = {"all": slice(None), "tuning": slice(20), "reported": slice(20, None)}
 AMONG = (2, 4)
 OUTCOMES = ("right", "do not know", "wrong")
 COLUMNS = ("kind", "way", "turns", "first", *(f"among_{number}" for number in AMONG), *OUTCOMES, "low", "high")
 
-WAYS: dict[str, Callable[[Sequence[str], str], str]] = {
-    LAST: lambda before, last: last,
-    JOINED: lambda before, last: " ".join([*before, last]),
-    PRODUCT: lambda before, last: search_text(
-        Prompt(query=last, turns=[Turn(query=each, answer="") for each in before])
-    ),
-}
-
 Dialogue = Sequence[Mapping[str, Any]]
+
+
+def _as_asked(before: Sequence[str], last: str) -> str:
+    return search_text(Prompt(query=last, turns=[Turn(query=each, answer="") for each in before]))
+
+
+WAYS: dict[str, Callable[[Sequence[str], str], str]] = {
+    LAST: lambda _, last: last,
+    JOINED: lambda before, last: " ".join([*before, last]),
+    PRODUCT: _as_asked,
+}
 
 
 @dataclass(frozen=True)
 class Settings:
     """Everything that is set; figures of other settings are never mixed in."""
 
-    half: Annotated[str, Option("Of the dialogues; follow-ups are tuned on the first.", choices=tuple(HALVES))] = ALL
+    half: Annotated[str, Option("Of the dialogues; follow-ups are tuned on the first.", choices=tuple(HALVES))] = "all"
     answers: Annotated[int, Option("So many of them are asked of a running pair, too.", min=0)] = 0
     model: Annotated[str, Option("Both sides' model: a published name, a folder or a .gguf file.")] = AUTO
     max_tokens: Annotated[int, Option("Longest answer.", min=1)] = 48
@@ -112,13 +115,13 @@ def _ask(report: Report, data: Mapping[str, Any], dialogues: Mapping[int, Dialog
 
 def _answered(client: Client, at: int, turns: Dialogue, settings: Settings) -> Iterator[Row]:
     """Greedily. The first turn is not counted: nothing stands before it."""
-    chat = client.chat(temperature=0.0, seed=0, max_tokens=settings.max_tokens)
+    how: Options = {"temperature": 0.0, "seed": 0, "max_tokens": settings.max_tokens}
+    chat = client.chat(**how)
     for number, turn in enumerate(turns):
         done = chat.ask(turn["question"]).result()
         if number:
             yield _row(at, number, turn, CONVERSATION) | _outcome(turn, done)
-            chat_of_one = client.ask(turn["question"], temperature=0.0, seed=0, max_tokens=settings.max_tokens)
-            yield _row(at, number, turn, ALONE) | _outcome(turn, chat_of_one.result())
+            yield _row(at, number, turn, ALONE) | _outcome(turn, client.ask(turn["question"], **how).result())
 
 
 def _row(dialogue: int, number: int, turn: Mapping[str, Any], way: str) -> Row:
@@ -166,20 +169,16 @@ def claim(report: Report) -> None:
     """The product's way finds as many first as either other way, by kind and in all; a conversation answers more."""
     report.claims.clear()
     for kind in (*KINDS, ALL):
-        if mine := _of(report.rows, kind, PRODUCT):
-            ours = fmean(_first(mine))
-            last, joined = (fmean(_first(_of(report.rows, kind, way))) for way in (LAST, JOINED))
-            shown = f"{ours:.3f}; {LAST} {last:.3f}, {joined:.3f}"
-            report.claim(
-                f"{kind} turns: the right note first", "not below either other way", shown, ours >= max(last, joined)
-            )
-    ours, alone = (
-        [row["outcome"] for row in _of(report.rows, ALL, way)].count("right") for way in (CONVERSATION, ALONE)
-    )
-    if asked := len(_of(report.rows, ALL, CONVERSATION)):
-        report.claim(
-            "right answers in conversation", "more than asked alone", f"{ours} of {asked}, alone {alone}", ours > alone
-        )
+        ours, last, joined = (_first(_of(report.rows, kind, way)) for way in (PRODUCT, LAST, JOINED))
+        if ours:
+            shown = f"{fmean(ours):.3f}; {LAST} {fmean(last):.3f}, {JOINED} {fmean(joined):.3f}"
+            is_met = fmean(ours) >= max(fmean(last), fmean(joined))
+            report.claim(f"{kind}: the right note first", "not below either other way", shown, is_met)
+    asked, alone = ([row["outcome"] for row in _of(report.rows, ALL, way)] for way in (CONVERSATION, ALONE))
+    if asked:
+        right, right_alone = asked.count("right"), alone.count("right")
+        shown = f"{right} of {len(asked)}, {ALONE} {right_alone}"
+        report.claim(f"right answers {CONVERSATION}", f"more than {ALONE}", shown, right > right_alone)
 
 
 def _of(rows: Sequence[Row], kind: str, way: str) -> list[Row]:

@@ -11,10 +11,9 @@ import re
 from hocket_bus.messages import MAX_QUESTION_CHARS, Prompt
 from hocket_retrieval.lexical import telling_words
 
-# Chosen on some of MTRAG's conversations and on half of those of `hocket bench dialogues`: with more of them, a note that
-# was asked about before is found instead of the one that is asked about now.
-WORDS_BEFORE = 3  # of earlier questions that are searched with one that refers to them
-FEWEST_WORDS = 4  # that tell something in one that stands for itself: chosen on half of MTRAG's conversations
+# Chosen on half of MTRAG's conversations and of hocket's own: with more words what was asked about before is found.
+WORDS_BEFORE = 3  # of earlier questions that are searched with one that refers to them, and
+FEWEST_WORDS = 4  # that tell something in one that stands for itself
 _PRONOUNS = {
     "English": "it its they them their theirs this that these those he him his she her hers there one ones such same "
     "another other others else more also too both either neither former latter",

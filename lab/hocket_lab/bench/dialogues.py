@@ -148,7 +148,8 @@ def summary(rows: Sequence[Row]) -> list[Row]:
     for kind in (*KINDS, ALL):
         for way in (*WAYS, ALONE, CONVERSATION):
             if mine := _of(rows, kind, way):
-                found.append({"kind": kind, "way": way, "turns": len(mine)} | _shares(mine))
+                row: Row = {"kind": kind, "way": way, "turns": len(mine)}
+                found.append(row | _shares(mine))
     return found
 
 

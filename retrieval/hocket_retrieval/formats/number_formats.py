@@ -14,8 +14,9 @@ _TOKEN = re.compile(
     r'"(?P<said>[^"]*)"|\\(?P<sign>.)|\[\$(?P<currency>[^\]-]*)[^\]]*\]|\[[^\]]*\]|[_*].'
     r"|(?P<digits>[#0?](?:[#0?,. ]*[#0?])?)|(?P<percent>%)|(?P<other>.)"
 )
-_CELL = re.compile(
-    rb"<((?:\w+:)?)c\b([^<>]*)>((?:<(?:\w+:)?f\b[^<>]*(?:/>|>[^<>]*</(?:\w+:)?f>))?)<(?:\w+:)?v>([^<>]*)</(?:\w+:)?v>"
+_CELL = (  # of one of the styles that are put in
+    rb"<((?:\w+:)?)c\b(?=[^<>]*\ss=[\"'](?:%b)[\"'])([^<>]*)>((?:<(?:\w+:)?f\b[^<>]*(?:/>|>[^<>]*</(?:\w+:)?f>))?)"
+    rb"<(?:\w+:)?v>([^<>]*)</(?:\w+:)?v>"
 )
 _STYLE, _TYPE = re.compile(rb"\bs=[\"'](\d+)[\"']"), re.compile(rb"\bt=[\"'](\w+)[\"']")
 _OPEN_CELL = re.compile(rb"<table:table-cell\b[^<>]*\boffice:value-type=\"(?:percentage|currency)\"[^<>]*[^<>/]>")
@@ -28,7 +29,8 @@ def of_excel(parts: Mapping[str, bytes]) -> Mapping[str, bytes]:
     codes = _codes(parts[_STYLES]) if _STYLES in parts else {}
     if not codes:
         return {}
-    return {name: _CELL.sub(partial(_shown, codes), parts[name]) for name in parts if _SHEETS.fullmatch(name)}
+    cell = re.compile(_CELL % b"|".join(codes))
+    return {name: cell.sub(partial(_shown, codes), parts[name]) for name in parts if _SHEETS.fullmatch(name)}
 
 
 def of_open_document(content: bytes) -> bytes:

@@ -14,6 +14,7 @@ _DATE = re.compile(r"(?:19|20)\d\d|\d{4}-\d\d-\d\d.*|\d{1,2}[./]\d{1,2}[./]\d{2,
 _NUMBER = re.compile(r"[^\w\d]{0,3}\d[\d.,:/'\s+-]{0,32}[^\w\d]{0,3}\w{0,3}|true|false", re.IGNORECASE)
 _ADDRESS = re.compile(r"[^\s@]+@[^\s@]+|https?://\S+")
 _GAP = 2  # blank rows behind which whatever looks like names begins a table
+_TELLING = 100  # rows of a table, by which it is told what its columns hold
 _NAME_CHARS = 100  # of a longer text it is not supposed that it names a column
 
 
@@ -70,6 +71,7 @@ class _Table:
     def __init__(self, rows: Sequence[Row], merged: Sequence[Merged]) -> None:
         self._names: list[str] = []
         self._kinds: dict[int, set[str]] = defaultdict(set)
+        self._seen = 0  # rows
         self._is_new = True  # so that names may follow
         self._is_named_twice = False  # by this row and the one behind it
         self._is_list = max((sum(map(bool, row.values)) for row in rows), default=0) == 1
@@ -93,8 +95,10 @@ class _Table:
             self._is_new = True
             return True
         self._is_new = False
-        for column in columns:
-            self._kinds[column].add(_kind(row.values[column]))
+        if self._seen < _TELLING:
+            self._seen += 1
+            for column in columns:
+                self._kinds[column].add(_kind(row.values[column]))
         return True
 
     def text(self, row: Row) -> str:
@@ -102,10 +106,12 @@ class _Table:
         return labelled([] if self._is_new else self._names, row.values)
 
     def _has_names(self, values: Sequence[str], gap: int, behind: Sequence[str]) -> bool:
+        if not self._is_new and not (gap and self._names):
+            return False
         if len(_filled(values)) < (1 if self._is_list else 2) or not _are_names(values, behind):
             return False
-        if not self._names or self._is_new:
-            return self._is_new
+        if self._is_new:
+            return True
         return {*_filled(behind)} <= {*_filled(values)} and (gap >= _GAP or (gap > 0 and self._differs(values)))
 
     def _differs(self, values: Sequence[str]) -> bool:
@@ -116,7 +122,7 @@ class _Table:
         )
 
     def _begin(self, row: Row) -> None:
-        self._names, self._kinds, self._is_new = list(row.values), defaultdict(set), False
+        self._names, self._kinds, self._seen, self._is_new = list(row.values), defaultdict(set), 0, False
         for cell in self._wide.get(row.number, ()):
             reach = min(cell.last_column, len(self._names) - 1)
             self._names[cell.column : reach + 1] = [self._names[cell.column]] * (reach + 1 - cell.column)

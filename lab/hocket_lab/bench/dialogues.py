@@ -2,7 +2,7 @@
 
 40 dialogues of 5 turns were written for it, over 71 notes of a household, its club and its firm, many of which resemble
 each other. Each turn behind the first is searched in three ways, as in found.py: the last turn alone, all turns joined,
-and as the product does. With `answers` a running pair is asked so many dialogues as well, and each of their turns again
+and as the product does. With `answers` a running pair is asked the last so many as well, and each of their turns again
 without those before it.
 """
 
@@ -60,7 +60,7 @@ class Settings:
     """Everything that is set; figures of other settings are never mixed in."""
 
     half: Annotated[str, Option("Of the dialogues; follow-ups are tuned on the first.", choices=tuple(HALVES))] = "all"
-    answers: Annotated[int, Option("So many of them are asked of a running pair, too.", min=0)] = 0
+    answers: Annotated[int, Option("The last so many are asked of a running pair, too.", min=0)] = 0
     model: Annotated[str, Option("Both sides' model: a published name, a folder or a .gguf file.")] = AUTO
     max_tokens: Annotated[int, Option("Longest answer.", min=1)] = 48
     threads: int = EMBEDDING_THREADS
@@ -75,7 +75,7 @@ def run(settings: Settings, json_path: Path | None) -> bool:
     report = Report(asdict(settings) | {"inputs": {"dialogues": digest([text])}}, json_path)
     if report.find(way=PRODUCT) is None:
         report.extend(_searched(data, chosen, settings))
-    asked = dict(list(chosen.items())[: settings.answers])
+    asked = dict(list(chosen.items())[max(0, len(chosen) - settings.answers) :])
     if missing := {at: turns for at, turns in asked.items() if report.find(dialogue=at, way=CONVERSATION) is None}:
         _ask(report, data, missing, settings)
     report.summary = summary(report.rows)

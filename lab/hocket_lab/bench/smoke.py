@@ -73,6 +73,7 @@ TRIALS = (  # the slow ones first
         "lies --answers 1 --max-tokens 4 --beginnings 1 --tasks answer --temperatures 1",
         (WIKITEXT, SQUAD, "lihua_world"),
     ),
+    Trial("dialogues --answers 1 --model bundled --max-tokens 4"),
     Trial("engine --rows 2 --lengths 16 --steps 3"),
     Trial("determinism --precisions float32 --sessions 2 --tokens 4"),
     Trial("preemption --rejections 5 --layers 2 --width 64"),

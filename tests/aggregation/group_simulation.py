@@ -140,9 +140,9 @@ class GroupWorld:
             for name, each in self.near.items():
                 if each.state != "gone":
                     self.send(name, "there", self.leader.word(name, effects.confirmed[0].step))
-        lacking = self.leader.exchange.lacking()
+        lacking, step = self.leader.exchange.lacking(), len(self.leader.exchange.confirmed)
         for name, each in self.near.items():
-            each.on_lacking(self.now, name in lacking)
+            each.on_lacking(self.now, step if name in lacking else None)
         self.work_near()
 
     def work_near(self) -> None:

@@ -14,7 +14,7 @@ PATIENCE = Patience(step_s=1.0, first_s=5.0)
 
 def late(member: GroupMember, now: float) -> float:
     """When it is given up whose draft alone is missing from `now` on."""
-    member.on_lacking(now, True)
+    member.on_lacking(now, 7)
     assert member.awaited
     until_s = member.due_s
     assert member.tick(until_s) == "late"
@@ -68,3 +68,17 @@ def test_who_reads_is_waited_for_at_the_first_token_and_joins_when_it_has_read()
     member.on_ready()
     member.on_lost(9.0)
     assert (member.state, member.due_s) == ("gone", inf)
+
+
+def test_who_is_the_last_at_every_step_is_waited_for_at_each_of_them() -> None:
+    """However many there are; a step that it does not answer is waited for once, however often that is said."""
+    member = GroupMember(PATIENCE, 0.3, now=0.0)
+    member.on_ready()
+    for step in range(50):  # a rejected draft costs a round trip each time: 25 s in all
+        member.on_lacking(0.5 * step, step)
+        member.on_lacking(0.5 * step + 0.2, step)
+        assert member.due_s == pytest.approx(0.5 * step + 1.3)
+        assert member.tick(0.5 * (step + 1)) is None
+    member.on_lacking(25.0, None)
+    assert member.due_s == inf
+    assert late(member, 30.0) == 31.3

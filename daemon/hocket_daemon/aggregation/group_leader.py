@@ -337,11 +337,11 @@ class GroupLeader(DraftingLeader):
     def _see(self, confirmed: bool) -> None:
         """Note who has had a part in a token, who is waited for, and who steers."""
         exchange, now = self._dialogue.exchange, time.monotonic()
-        lacking = exchange.lacking()
+        lacking, step = exchange.lacking(), len(exchange.confirmed)
         for name, seat in self._seats.items():
             if confirmed and exchange.roster and name in exchange.roster[-1]:
                 self._welcome(name)
-            seat.member.on_lacking(now, name in lacking)
+            seat.member.on_lacking(now, step if name in lacking else None)
         for name in sorted(exchange.expelled):
             if self._seats[name].member.state != "gone":
                 self._leave(name, "led the answer to where only your documents go on")

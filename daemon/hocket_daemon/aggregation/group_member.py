@@ -31,6 +31,7 @@ class GroupMember:
         self._patience = patience
         self._is_asked = True  # and has not read since
         self._by_s = now + rtt_s + patience.step_s  # a sign of life, the first draft, or the next one
+        self._lacks: int | None = None  # the step whose draft is waited for
         self._retry_at_s = inf
         self._retry_s = RETRY_S[0]
 
@@ -60,16 +61,16 @@ class GroupMember:
         """
         if self.state != "gone" and self._is_asked:
             self._is_asked = False
-            self.state, self._by_s, self._retry_at_s = "present", inf, inf
+            self.state, self._by_s, self._retry_at_s, self._lacks = "present", inf, inf, None
 
-    def on_lacking(self, now: float, lacking: bool) -> None:
-        """Whether the next step lacks nothing here but its draft: told whenever that may have changed."""
-        if self.state != "present":
-            return
-        if not lacking:
-            self._by_s = inf
-        elif self._by_s == inf:
-            self._by_s = now + self.rtt_s + self._patience.step_s
+    def on_lacking(self, now: float, step: int | None) -> None:
+        """The next step, where it lacks nothing here but its draft: told whenever that may have changed.
+
+        Each step is waited for anew. Whoever is the last at every step, being slow or far away, answers all the same.
+        """
+        if self.state == "present" and step != self._lacks:
+            self._lacks = step
+            self._by_s = inf if step is None else now + self.rtt_s + self._patience.step_s
 
     def on_lost(self, now: float, retry_after_s: float | None = None) -> None:
         """It cannot be reached, or is busy for so long: it is asked anew then."""

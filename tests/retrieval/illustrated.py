@@ -45,6 +45,27 @@ def _docx(picture: bytes) -> tuple[bytes, str]:
     return out.getvalue(), "§ Lease, picture"
 
 
+def _paged(picture: bytes) -> tuple[bytes, str]:
+    """With a picture on its second page."""
+    document = word.Document()
+    document.add_heading("Lease", 1)
+    document.add_paragraph("Before.")
+    document.add_page_break()
+    document.add_picture(io.BytesIO(picture))
+    document.add_paragraph("After.")
+    out = io.BytesIO()
+    document.save(out)
+    return out.getvalue(), "p. 2, § Lease, picture"
+
+
+def _odp(picture: bytes) -> tuple[bytes, str]:
+    target = 'xmlns:xlink="http://www.w3.org/1999/xlink" xlink:href="Pictures/1.png"'
+    drawn = f"<draw:frame><draw:image {target}/></draw:frame>"
+    made = office.open_slides(["Before.", "Beside."])
+    parts, end = {"Pictures/1.png": picture}, "</draw:page></office:presentation>"
+    return _with_parts(made, parts, "content.xml", end, drawn + end), "slide 2, picture"
+
+
 def _pptx(picture: bytes) -> tuple[bytes, str]:
     drawn = (
         '<p:pic><p:nvPicPr><p:cNvPr id="9" name="Picture 9"/><p:cNvPicPr/><p:nvPr/></p:nvPicPr>'
@@ -109,6 +130,6 @@ def _mbox(picture: bytes) -> tuple[bytes, str]:
 
 
 MAKERS: dict[str, Callable[[bytes], tuple[bytes, str]]] = {
-    "a.docx": _docx, "a.pptx": _pptx, "a.xlsx": _xlsx, "a.odt": _odt, "a.epub": _epub, "a.html": _html, "a.eml": _eml,
-    "pasted.eml": _pasted, "a.mbox": _mbox,
+    "a.docx": _docx, "paged.docx": _paged, "a.odp": _odp, "a.pptx": _pptx, "a.xlsx": _xlsx, "a.odt": _odt,
+    "a.epub": _epub, "a.html": _html, "a.eml": _eml, "pasted.eml": _pasted, "a.mbox": _mbox,
 }  # fmt: skip

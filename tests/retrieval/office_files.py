@@ -229,6 +229,7 @@ def odt(text: str) -> bytes:
 def opened(kind: str, element: str, body: str) -> bytes:
     """An OpenDocument of this kind, such as `spreadsheet`, with this inside its element of that name."""
     spaces = " ".join(f'xmlns:{name}="{_OPEN}:{name}:1.0"' for name in ("office", "text", "table"))
+    spaces += f' xmlns:draw="{_OPEN}:drawing:1.0"'
     inner = f"<office:body><office:{element}>{body}</office:{element}></office:body>"
     manifest = f'<manifest:manifest xmlns:manifest="{_OPEN}:manifest:1.0"/>'
     return _zipped(
@@ -245,8 +246,7 @@ def open_slides(said: Sequence[str]) -> bytes:
     shapes = (
         f"<draw:frame><draw:text-box><text:p>{escape(each)}</text:p></draw:text-box></draw:frame>" for each in said
     )
-    space = f'xmlns:draw="{_OPEN}:drawing:1.0"'
-    pages = (f'<draw:page {space} draw:name="p{at}">{shape}</draw:page>' for at, shape in enumerate(shapes))
+    pages = (f'<draw:page draw:name="p{at}">{shape}</draw:page>' for at, shape in enumerate(shapes))
     return opened("presentation", "presentation", "".join(pages))
 
 

@@ -39,9 +39,15 @@ class Media:
             if PurePosixPath(name).suffix.lower() in FORMATS:
                 self._named[PurePosixPath(name).name].append(name)
         self._in_order = _HREF.findall(self._text("content.xml"))
+        self._unnamed = iter(self._in_order)
 
     def get(self, reference: str) -> bytes | None:
-        """The picture that a text refers to, such as `../media/image1.png`; None where there is none."""
+        """The picture that a text refers to, such as `../media/image1.png`; None where there is none.
+
+        A reference without a name is to the next one of an OpenDocument.
+        """
+        if not reference:
+            reference = next(self._unnamed, "")
         number = _NUMBERED.fullmatch(reference)
         if number and int(number[1]) < len(self._in_order):
             reference = self._in_order[int(number[1])]

@@ -60,6 +60,11 @@ MEASURED: Mapping[str, tuple[str, ...]] = {  # by words of a command; of several
         *(*_LAW, "retrieval", "lab/bench/parties.py", "lab/bench/question_sets.py"),
         *("lab/bench/group/answers.py", "lab/bench/group/model.py", "lab/bench/group/worlds.py"),
     ),
+    "bench group --part apart": (
+        *(*_LAW, "retrieval", "lab/bench/parties.py", "lab/bench/question_sets.py", "lab/simulator/group.py"),
+        *("lab/bench/group/apart.py", "lab/bench/group/answers.py", "lab/bench/group/model.py"),
+        "lab/bench/group/worlds.py",
+    ),
     "bench group --part privacy": (
         *(*_LAW, "retrieval", "lab/bench/canaries.py", "lab/bench/leaks.py", "lab/bench/parties.py"),
         *("lab/bench/group/model.py", "lab/bench/group/privacy.py"),

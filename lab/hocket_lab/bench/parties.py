@@ -59,6 +59,11 @@ class Writing:
         """Its tokens so far."""
         return [step.token for step in self.steps]
 
+    def close(self) -> None:
+        """Free what it holds."""
+        for group in self.groups:
+            group.close()
+
 
 class Parties:
     """Each party's model, which may be one, and the scorer of their passages."""
@@ -86,14 +91,15 @@ class Parties:
 
     def answers(self, asked: Sequence[tuple[str, Sequence[Texts]]], rules: Sequence[Rule]) -> list[list[Step]]:
         """The steps of each answer to (question, each party's passages); all are decoded in one batch."""
-        writing = [self._begin(*each, rule) for each, rule in zip(asked, rules, strict=True)]
+        writing = [self.begin(*each, rule) for each, rule in zip(asked, rules, strict=True)]
         while open := [one for one in writing if not self._ended(one.ids)]:
             self._step(open)
-        for group in (group for one in writing for group in one.groups):
-            group.close()
+        for one in writing:
+            one.close()
         return [one.steps for one in writing]
 
-    def _begin(self, question: str, texts: Sequence[Texts], rule: Rule) -> Writing:
+    def begin(self, question: str, texts: Sequence[Texts], rule: Rule) -> Writing:
+        """Read a question, each party behind its own passages; `close` it."""
         groups = [self._read(party, question, list(own)) for party, own in enumerate(texts)]
         return Writing(question, texts, rule, groups, self._advantages(groups))
 
@@ -116,24 +122,27 @@ class Parties:
         return len(ids) >= self._max_tokens or bool(ids and ids[-1] in self._models[0].eos)
 
     def _step(self, open: list[Writing]) -> None:
-        drafts = [self._drafts(party, open) for party in range(len(self._models))]
+        drafts = [self.drafts([(one, party, one.ids) for one in open]) for party in range(len(self._models))]
         for one, own in zip(open, zip(*drafts, strict=True), strict=True):
             shares = etas([draft.log_h for draft in own], self._most_say)
             mixed = mixture([(eta, draft.distribution) for eta, draft in zip(shares, own, strict=True)])
             one.steps.append(Step(draw(one.rule, len(one.ids), *mixed), own))
 
-    def _drafts(self, party: int, open: list[Writing]) -> list[Draft]:
-        """One party's drafts of the next step of all answers."""
-        segments = [one.groups[party].roll_back(one.ids) for one in open]
-        rows = self._models[party].read(segments) if open[0].ids else [None] * len(open)
+    def drafts(self, places: Sequence[tuple[Writing, int, list[int]]]) -> list[Draft]:
+        """What parties of one model say of answers behind any tokens, in one batch; of each answer's party once."""
+        segments = [one.groups[party].roll_back(ids) for one, party, ids in places]
+        some = [segment for segment in segments if segment.rows]
+        rows = iter(self._models[places[0][1]].read(some) if some else [])
+        read = [next(rows) if segment.rows else None for segment in segments]
         return [
-            self._draft(party, one, one.groups[party].take(one.ids, read)) for one, read in zip(open, rows, strict=True)
+            self._draft(party, one, ids, one.groups[party].take(ids, heads))
+            for (one, party, ids), heads in zip(places, read, strict=True)
         ]
 
-    def _draft(self, party: int, one: Writing, heads: Heads) -> Draft:
-        weights, log_h = self._weigh(party, one)
+    def _draft(self, party: int, one: Writing, ids: list[int], heads: Heads) -> Draft:
+        weights, log_h = self._weigh(party, one, ids)
         settings, bits = self._settings, self._bits(party)
-        contrast = contrast_of(settings.contrast, self._models[party].eos, len(weights), len(one.ids))
+        contrast = contrast_of(settings.contrast, self._models[party].eos, len(weights), len(ids))
         if bits:
             names = [""] * len(weights)
             found = bounded(heads, weights, names, wire_mass=settings.wire_mass, bits=bits, contrast=contrast).made
@@ -141,18 +150,18 @@ class Parties:
             found = made(heads, weights, settings.wire_mass, contrast)
         return Draft(found.distribution, None if log_h is None else log_h + one.more[party])
 
-    def _weigh(self, party: int, one: Writing) -> tuple[list[float], float | None]:
+    def _weigh(self, party: int, one: Writing, ids: list[int]) -> tuple[list[float], float | None]:
         texts = one.texts[party]
-        scores = [0.0] * len(texts) if self._weights == "off" or not texts else self._compared(one, texts)
+        scores = [0.0] * len(texts) if self._weights == "off" or not texts else self._compared(one, texts, ids)
         return weigh(scores, self._settings.relevance_temperature, one.groups[party].likelihoods)
 
-    def _compared(self, one: Writing, texts: Texts) -> list[float]:
-        text = self._query(one)
+    def _compared(self, one: Writing, texts: Texts, ids: list[int]) -> list[float]:
+        text = self._query(one, ids)
         by_question, scores = self._scores(one.question, texts), self._scores(text, texts)
         return scores if text == one.question else compared(self._weights, scores, by_question)
 
-    def _query(self, one: Writing) -> str:
+    def _query(self, one: Writing, ids: list[int]) -> str:
         if self._weights not in REWEIGHED:
             return one.question
-        length = weighed_by(len(one.ids), self._settings.reweigh_every)
-        return query(one.question, self._models[0].text(one.ids[:length]))
+        length = weighed_by(len(ids), self._settings.reweigh_every)
+        return query(one.question, self._models[0].text(ids[:length]))

@@ -81,6 +81,7 @@ TRIALS = (  # the slow ones first
     Trial("gateway --answers 2 --tokens 4"),
     Trial("crowd --clients 4 --streams 10 --slow 1 --silent 2 --quiet 2 --tokens 4"),
     Trial("group --parties 2 --rtt 0 --answers 1 --tokens 16"),
+    Trial("group --part apart --parties 2,3 --rtt 0,100 --answers 1 --tokens 16", (SQUAD, "lihua_world")),
     Trial("group --part privacy --canaries 2 --bits 0,2 --tokens 16"),
     Trial("wire --vocabularies 2048 --draws 10"),
     Trial("link --rtt 0,30 --rate 100 --messages 10"),

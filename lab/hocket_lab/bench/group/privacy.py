@@ -117,7 +117,7 @@ class Led(Parties):
         rows = model.read(segments) if open[0].ids else [None] * len(open)
         for one, read in zip(open, rows, strict=True):
             heads = one.groups[0].take(one.ids, read)
-            draft = self._draft(0, one, heads)
+            draft = self._draft(0, one, one.ids, heads)
             alone = made(heads.at(len(heads) - 1), [], self._settings.wire_mass).distribution
             guess = self._reader(_without(draft.distribution, list(model.eos)), alone)
             self._guesses[one.question].append(leaks.Guess(tuple(one.ids), guess, draft.distribution))

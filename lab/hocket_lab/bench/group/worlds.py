@@ -49,19 +49,22 @@ def files() -> tuple[str, ...]:
 def worlds(data: Path, half: str, number: int, seed: int) -> list[World]:
     """So many questions of each of SETS, or as many as there are. Raises BadRequest where the corpora are not."""
     require(data, *files())
-    return [_squad(data, half, number, random.Random(seed)), _mtrag(data, half, number, random.Random(seed))]
+    return [squad(data, half, number, seed, SQUAD_DEVICES), _mtrag(data, half, number, random.Random(seed))]
 
 
-def _squad(data: Path, half: str, number: int, rng: random.Random) -> World:
+def squad(data: Path, half: str, number: int, seed: int, devices: Sequence[str]) -> World:
+    """Paragraphs dealt to `devices`, more than three, and so many questions of each of PARTS. Raises BadRequest."""
+    require(data, *FILES)
+    rng = random.Random(seed)
     single = questions(data, half, {"squad device": _ALL, "squad cloud": _ALL, "two-sided": 0, "chats": 0}, 0)
     passages = [*single[0].device, *single[0].cloud]
     documents = {
-        device: [Document(f"{device}/{at:04}.txt", "", text) for at, text in enumerate(passages[turn::4])]
-        for turn, device in enumerate(SQUAD_DEVICES)
+        device: [Document(f"{device}/{at:04}.txt", "", text) for at, text in enumerate(passages[turn :: len(devices)])]
+        for turn, device in enumerate(devices)
     }
     rng.shuffle(single)
     holder = {document.text: device for device, own in documents.items() for document in own}
-    left = {device: iter([one for one in single if holder[one.parts[0].gold] == device]) for device in SQUAD_DEVICES}
+    left = {device: iter([one for one in single if holder[one.parts[0].gold] == device]) for device in devices}
     asked = [one for of, parts in PARTS.items() for one in _joined_of(of, parts, number, left, rng)]
     return World(documents, asked)
 
@@ -71,7 +74,7 @@ def _joined_of(
 ) -> Iterator[Asked]:
     """Each question once; as many as all devices have some left for."""
     for _ in range(number):
-        home, *others = rng.sample(SQUAD_DEVICES, len(SQUAD_DEVICES))
+        home, *others = rng.sample(list(left), len(left))
         found = [next(left[device], None) for device in others[:parts]]
         ours = [one for one in found if one is not None]
         if len(ours) < parts:

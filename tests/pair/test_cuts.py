@@ -21,7 +21,7 @@ from waiting import WAIT_S
 TOKENS, DOWN_S = 60, 5.0
 QUESTION, OPTIONS = "kala mira?", {"seed": 9, "max_tokens": TOKENS, "ignore_eos": True, "temperature": 1.0}
 CLOUD = f"127.0.0.1:{free_port()}"
-SHORT = sorted(random.Random(4).sample(range(TOKENS), 2))
+SHORT = random.Random(4).sample(range(TOKENS), 1)
 
 
 @pytest.fixture(scope="module")

@@ -45,6 +45,7 @@ def found_by(text: str) -> Callable[[Callable[[], Image.Image]], str]:
 
 
 @needs_ocr
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MAKERS)
 def test_a_picture_is_read_where_it_stands(sandboxes: Sandboxes, name: str) -> None:
     data, place = MAKERS[name](PICTURE)
@@ -111,6 +112,7 @@ def test_a_scan_that_is_attached_is_counted_where_nothing_recognises_it() -> Non
 
 
 @needs_ocr
+@pytest.mark.slow
 def test_a_scan_that_is_attached_is_read(sandboxes: Sandboxes) -> None:
     parsed = sandboxes.read(Path("a.eml"), mail("Keys", "See.", {"scan.pdf": saved("PDF", drawn(SAID))}), 64)
     start = parsed.text.index(SAID)
@@ -118,6 +120,7 @@ def test_a_scan_that_is_attached_is_read(sandboxes: Sandboxes) -> None:
 
 
 @needs_ocr
+@pytest.mark.slow
 def test_the_text_is_kept_where_its_pictures_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     sandboxes = Sandboxes()
     monkeypatch.setattr(sandboxes._recognising, "limits", RECOGNITION._replace(first_s=0.01, s_per_mib=0.0))

@@ -57,6 +57,7 @@ def places(read: Parsed) -> dict[str, str]:
 
 
 @needs_ocr
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_what_a_picture_shows_is_read(sandboxes: Sandboxes, name: str) -> None:
     """And said to be recognised."""
@@ -65,12 +66,14 @@ def test_what_a_picture_shows_is_read(sandboxes: Sandboxes, name: str) -> None:
 
 
 @needs_ocr
+@pytest.mark.slow
 def test_each_page_of_a_tiff_has_its_place(sandboxes: Sandboxes) -> None:
     data = saved("TIFF", drawn(SAID), drawn(), drawn(KEYS), compression="tiff_lzw")
     assert places(sandboxes.read(Path("a.tiff"), data, 64)) == {"p. 1": SAID, "p. 3": KEYS}
 
 
 @needs_ocr
+@pytest.mark.slow
 def test_scanned_pages_of_a_pdf_are_recognised_and_the_others_left_as_they_are(sandboxes: Sandboxes) -> None:
     scans = saved("PDF", drawn(SAID), drawn(KEYS), drawn("It is signed by Ada Lovelace."))
     read = sandboxes.read(Path("a.pdf"), bound(scans, pdf([["Typed, not drawn."]], [])), 64)
@@ -81,6 +84,7 @@ def test_scanned_pages_of_a_pdf_are_recognised_and_the_others_left_as_they_are(s
 
 
 @needs_ocr
+@pytest.mark.slow
 def test_an_empty_page_of_a_pdf_needs_no_recognition() -> None:
     sandboxes = Sandboxes()
     try:
@@ -91,6 +95,7 @@ def test_an_empty_page_of_a_pdf_needs_no_recognition() -> None:
 
 
 @needs_ocr
+@pytest.mark.slow
 def test_columns_are_read_one_after_another_and_rows_of_a_table_row_by_row(sandboxes: Sandboxes) -> None:
     left = [
         "The first column goes on down here",
@@ -109,6 +114,7 @@ def test_columns_are_read_one_after_another_and_rows_of_a_table_row_by_row(sandb
 
 
 @needs_ocr
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "data", "reason"),
     [
@@ -129,6 +135,7 @@ def test_what_shows_nothing_or_harms_is_one_line(sandboxes: Sandboxes, name: str
 
 
 @needs_ocr
+@pytest.mark.slow
 def test_the_process_that_recognises_has_the_limits_of_the_sandbox(sandboxes: Sandboxes) -> None:
     """And no more threads after a picture than before."""
     sandboxes.read(Path("a.png"), KINDS["a.png"], 64)
@@ -176,6 +183,7 @@ def test_no_file_no_socket_and_no_thread_is_needed_or_left(tmp_path: Path, name:
 
 
 @needs_ocr
+@pytest.mark.slow
 def test_pages_with_text_are_kept_where_the_others_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     sandboxes = Sandboxes()
     monkeypatch.setattr(sandboxes._recognising, "limits", RECOGNITION._replace(first_s=0.01, s_per_mib=0.0))
@@ -189,13 +197,14 @@ def test_pages_with_text_are_kept_where_the_others_take_too_long(monkeypatch: py
 
 
 @needs_ocr
+@pytest.mark.slow
 def test_pages_on_which_nothing_is_recognised_are_counted_with_those_that_show_nothing(sandboxes: Sandboxes) -> None:
     data = bound(pdf([["Typed."], []], []), saved("PDF", drawn(), drawn(SAID)))
     read = sandboxes.read(Path("a.pdf"), data, 64)
     assert read.notice == f"2 of 4 pages hold no text; 1 of 4 pages are {RECOGNISED}"
 
 
-@pytest.mark.parametrize("is_installed", [pytest.param(True, marks=needs_ocr), False])
+@pytest.mark.parametrize("is_installed", [pytest.param(True, marks=[needs_ocr, pytest.mark.slow]), False])
 def test_pages_that_show_nothing_are_counted(
     tmp_path: Path, missing: None, monkeypatch: pytest.MonkeyPatch, is_installed: bool
 ) -> None:
@@ -240,6 +249,7 @@ def test_where_it_is_missing_that_is_said(tmp_path: Path, missing: None, monkeyp
 
 
 @needs_ocr
+@pytest.mark.slow
 def test_pages_that_were_passed_over_are_read_once_it_is_installed(
     tmp_path: Path, missing: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

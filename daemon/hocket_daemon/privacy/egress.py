@@ -32,8 +32,8 @@ class ServerEgressSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_o
     passages: Annotated[
         bool,
         Meta(
-            description="passages of this side's documents, for the server that is its model (`[model] engine`); "
-            "without them such a side answers from no document"
+            description="passages of this side's documents below their titles and headings, for the server that is "
+            "its model (`[model] engine`); without them such a side answers from no document"
         ),
     ] = False
     ledger: Annotated[

@@ -34,28 +34,26 @@ def _related(key: str, kind: str, target: str) -> bytes:
     return _RELATIONS.format(_RELATION.format(key, kind, target)).encode()
 
 
-def _docx(picture: bytes) -> tuple[bytes, str]:
+def _written(picture: bytes, *, paged: bool) -> bytes:
+    """A Word file whose picture stands behind a paragraph, or on the second page."""
     document = word.Document()
     document.add_heading("Lease", 1)
     document.add_paragraph("Before.")
+    if paged:
+        document.add_page_break()
     document.add_picture(io.BytesIO(picture))
     document.add_paragraph("After.")
     out = io.BytesIO()
     document.save(out)
-    return out.getvalue(), "§ Lease, picture"
+    return out.getvalue()
+
+
+def _docx(picture: bytes) -> tuple[bytes, str]:
+    return _written(picture, paged=False), "§ Lease, picture"
 
 
 def _paged(picture: bytes) -> tuple[bytes, str]:
-    """With a picture on its second page."""
-    document = word.Document()
-    document.add_heading("Lease", 1)
-    document.add_paragraph("Before.")
-    document.add_page_break()
-    document.add_picture(io.BytesIO(picture))
-    document.add_paragraph("After.")
-    out = io.BytesIO()
-    document.save(out)
-    return out.getvalue(), "p. 2, § Lease, picture"
+    return _written(picture, paged=True), "p. 2, § Lease, picture"
 
 
 def _odp(picture: bytes) -> tuple[bytes, str]:

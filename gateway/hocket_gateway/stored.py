@@ -40,8 +40,9 @@ from hocket_bus.sockets import Bus, Event, Link, LinkDown, LinkUp, Received
 M = TypeVar("M", bound=Message)
 T = TypeVar("T")
 Request: TypeAlias = Quote | ShowDocument | Search | ListDocuments | ListSkipped | Remove | Embed | Ingest
-WAIT_S = 2.0  # an answer does not wait longer for the words of its sources
-CHANGE_S = 60.0  # to forget a folder, or to embed many texts
+SOURCES_S = 2.0  # an answer does not wait longer for their words
+CONNECTED_S = 5.0
+ASKED_S = 60.0  # what somebody asks for: a search in a large store, a folder to forget, many texts to embed
 INGEST_SILENCE_S = 600.0  # a job may wait behind another one; the link itself is watched every second
 
 
@@ -69,7 +70,7 @@ class StoredDocuments:
             return {}
         places = [Place(document=origin.document, ordinal=origin.ordinal) for origin in own[:64]]
         try:
-            found = await self._ask(Quote(request=os.urandom(16), places=places), Passages)
+            found = await self._ask(Quote(request=os.urandom(16), places=places), Passages, SOURCES_S)
         except HocketError:
             return {}
         return {(passage.document, passage.ordinal): passage.text for passage in found.passages}
@@ -107,12 +108,12 @@ class StoredDocuments:
     async def remove(self, names: list[str]) -> Removed:
         """Forget documents, or all in folders. Raises HocketError."""
         self._check()
-        return await self._ask(Remove(request=os.urandom(16), documents=names), Removed, CHANGE_S)
+        return await self._ask(Remove(request=os.urandom(16), documents=names), Removed)
 
     async def embed(self, texts: list[str], role: Literal["document", "query"]) -> Embedded:
         """The vectors of texts. Raises HocketError."""
         self._check()
-        return await self._ask(Embed(request=os.urandom(16), texts=texts, role=role), Embedded, CHANGE_S)
+        return await self._ask(Embed(request=os.urandom(16), texts=texts, role=role), Embedded)
 
     async def ingest(self, paths: list[str]) -> AsyncGenerator[Progress | Ingested]:
         """Read files and folders; the last reply is Ingested. What is begun goes on though nobody listens.
@@ -136,7 +137,7 @@ class StoredDocuments:
         if not self.is_there:
             raise BadRequest("this gateway shows no documents", "set retrieval in serve.toml")
 
-    async def _ask(self, message: Request, kind: type[M], wait_s: float = WAIT_S) -> M:
+    async def _ask(self, message: Request, kind: type[M], wait_s: float = ASKED_S) -> M:
         async with aclosing(self._replies(message, wait_s)) as replies:
             reply = await anext(replies)
         if not isinstance(reply, kind):
@@ -146,7 +147,7 @@ class StoredDocuments:
     async def _replies(self, message: Request, silence_s: float) -> AsyncGenerator[Message]:
         """Up to the first that is no Progress."""
         link = self._connected()
-        await _in_time(self._up.wait(), WAIT_S)  # what is sent before is lost
+        await _in_time(self._up.wait(), min(CONNECTED_S, silence_s))  # what is sent before is lost
         replies = self._waiting[message.request] = asyncio.Queue()
         try:
             link.send(message)

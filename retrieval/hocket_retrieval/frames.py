@@ -1,15 +1,21 @@
-"""What goes over the pipes between a sandbox and the process in it: messages in msgpack, each behind its length."""
+"""What goes over the pipes between a sandbox and the process in it: messages in msgpack, each behind its length.
+
+Only the sandbox's ends have a deadline: the process in it, which may open no file, may poll none.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, BinaryIO
+import os
+import select
+import time
+from typing import IO, Annotated, BinaryIO
 
 from msgspec import Meta, Struct
 
 from .outline import MAX_PLACE_CHARS, MAX_PLACES
-from .timed_pipe import TimedPipe
 
 MAX_TEXT_BYTES = 64 << 20
+_AT_ONCE = 1 << 20  # bytes
 _MAX_FRAME = 4 * MAX_TEXT_BYTES  # with the borders of its passages
 Places = Annotated[list[tuple[int, Annotated[str, Meta(max_length=MAX_PLACE_CHARS)]]], Meta(max_length=MAX_PLACES)]
 
@@ -50,6 +56,49 @@ class Refused(Struct, frozen=True, array_like=True, tag=True):
 
 class Outgrown(Struct, frozen=True, array_like=True, tag=True):
     """There was not memory enough."""
+
+
+class TimedPipe:
+    """Reads from, or writes to, an end of a pipe until a moment of the monotonic clock."""
+
+    def __init__(self, pipe: IO[bytes], until_s: float) -> None:
+        self._descriptor = pipe.fileno()
+        self._until_s = until_s
+        os.set_blocking(self._descriptor, False)
+
+    def read(self, size: int) -> bytes:
+        """So many bytes; fewer where the other end is gone. Raises TimeoutError."""
+        parts: list[bytes] = []
+        while size:
+            try:
+                part = os.read(self._descriptor, min(size, _AT_ONCE))
+            except BlockingIOError:
+                self._wait(select.POLLIN)
+                continue
+            if not part:
+                break
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+    def write(self, data: bytes) -> None:
+        """All of it. Raises TimeoutError, and OSError where the other end is gone."""
+        left = memoryview(data)
+        while left:
+            try:
+                left = left[os.write(self._descriptor, left) :]
+            except BlockingIOError:
+                self._wait(select.POLLOUT)
+
+    def flush(self) -> None:
+        """Nothing is kept back."""
+
+    def _wait(self, event: int) -> None:
+        poll = select.poll()
+        poll.register(self._descriptor, event)
+        left_s = self._until_s - time.monotonic()
+        if left_s <= 0 or not poll.poll(1_000 * left_s):
+            raise TimeoutError
 
 
 def write_frame(pipe: BinaryIO | TimedPipe, frame: bytes, data: bytes = b"") -> None:

@@ -22,12 +22,11 @@ import msgspec
 from hocket_bus.errors import Cancelled, Unavailable
 
 from .errors import DocumentError
-from .frames import Asked, Outgrown, ReadDocument, Refused, read_frame, write_frame
+from .frames import Asked, Outgrown, ReadDocument, Refused, TimedPipe, read_frame, write_frame
 from .limits import READING, Limits
 from .outline import is_sound
 from .readers import shown
 from .stores.records import Outline
-from .timed_pipe import TimedPipe
 
 PATIENCE = 2.25  # times as long as its processor time a file may take where others want the processors, too
 _START_S = 60.0

@@ -131,7 +131,7 @@ class SqliteStore:
             added = _NONE
             for part in parts_of(chunks):
                 ids = _add_chunks(connection, cursor.lastrowid, len(added), part)
-                words = (indexed(new.text, language) for new in part)
+                words = [indexed(new.text, language) for new in part]
                 word_index.add(connection, zip(ids.tolist(), words, strict=True))
                 added = np.concatenate([added, ids])
                 on_stored(len(added))

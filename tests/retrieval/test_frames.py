@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from hocket_retrieval.timed_pipe import TimedPipe
+from hocket_retrieval.frames import TimedPipe
 from waiting import WAIT_S
 
 

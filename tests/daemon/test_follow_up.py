@@ -32,9 +32,10 @@ def behind(query: str, *questions: str) -> str:
     ],
 )
 def test_a_question_that_refers_is_searched_with_what_those_before_are_about(question: str) -> None:
-    """The latest first, and no word twice."""
-    assert behind(question, "What is for lunch today?", LIGHTHOUSE) == f"{question} lighthouse brightholm built"
-    assert behind(question, "What is for lunch today?", "Why Brightholm?").startswith(f"{question} brightholm lunch")
+    """The latest first, and no word twice; the question itself counts twice."""
+    twice = f"{question} {question} "
+    assert behind(question, "What is for lunch today?", LIGHTHOUSE).startswith(f"{twice}lighthouse brightholm")
+    assert behind(question, "What is for lunch today?", "Why Brightholm?").startswith(f"{twice}brightholm lunch")
 
 
 @pytest.mark.parametrize(
@@ -52,14 +53,14 @@ def test_a_question_that_stands_for_itself_is_searched_alone(question: str) -> N
 
 def test_where_the_latest_says_little_those_before_it_are_searched_too() -> None:
     """Nothing else says what "why" is about."""
-    assert behind("Why?", "And who paid for the tower?", LIGHTHOUSE, "When?") == "Why? lighthouse brightholm built"
+    assert behind("Why?", "And who paid for the tower?", LIGHTHOUSE, "When?") == "Why? Why? lighthouse brightholm"
 
 
 def test_only_so_many_words_come_along_and_none_that_was_said() -> None:
-    text = behind(
-        "How high is the lighthouse?", LIGHTHOUSE, "Who was the keeper, smith, baker, miller and teacher there?"
-    )
-    assert text == "How high is the lighthouse? keeper smith baker"
+    """One more where a pronoun stands for some of them."""
+    before = (LIGHTHOUSE, "Who was the keeper, smith, baker, miller and teacher there?")
+    for question, words in (("How high is the lighthouse?", "keeper smith"), ("Who painted it?", "keeper smith baker")):
+        assert behind(question, *before) == f"{question} {question} {words}"
 
 
 @given(query=st.text(max_size=200), before=st.lists(st.text(max_size=6_000), max_size=4))

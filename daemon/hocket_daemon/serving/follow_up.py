@@ -1,7 +1,8 @@
 """What is searched for a question of a conversation: the question, and what those before it are about.
 
-"And when does it close?" is searched with words of the questions before it, the latest first. A question that says by
-itself what it is about is searched alone: the conversation may have come to something else.
+"And when does it close?" is searched with words of the questions before it, the latest first, and counts twice beside
+them: the conversation may have come to something else. A question that says by itself what it is about is searched
+alone.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from hocket_bus.messages import MAX_QUESTION_CHARS, Prompt
 from hocket_retrieval.lexical import telling_words
 
 # Chosen on half of MTRAG's conversations and of hocket's own: with more words what was asked about before is found.
-WORDS_BEFORE = 3  # of earlier questions that are searched with one that refers to them, and
-FEWEST_WORDS = 4  # that tell something in one that stands for itself
+FEWEST_WORDS = 4  # that tell something in a question that stands for itself
+WORDS_BEFORE = 2  # of earlier questions that are searched with one that does not, and
+WORDS_MEANT = 3  # where a pronoun stands for some of them
 _PRONOUNS = {
     "English": "it its they them their theirs this that these those he him his she her hers there one ones such same "
     "another other others else more also too both either neither former latter",
@@ -33,11 +35,15 @@ def search_text(prompt: Prompt) -> str:
         return query[:MAX_QUESTION_CHARS]
     said = set(telling_words(query))
     earlier = telling_words(" ".join(turn.query for turn in reversed(prompt.turns)))
-    return " ".join([query, *[word for word in earlier if word not in said][:WORDS_BEFORE]])[:MAX_QUESTION_CHARS]
+    number = WORDS_MEANT if _has_pronoun(query) else WORDS_BEFORE
+    return " ".join([query, query, *[word for word in earlier if word not in said][:number]])[:MAX_QUESTION_CHARS]
 
 
 def refers(question: str) -> bool:
     """Whether it cannot be understood without what was said before: by a pronoun, how it begins, or few words."""
-    words = {word.casefold() for word in _WORD.findall(question)}
     few = len(telling_words(question)) < FEWEST_WORDS
-    return few or not words.isdisjoint(_REFERRING) or _GOING_ON.match(question) is not None
+    return few or _has_pronoun(question) or _GOING_ON.match(question) is not None
+
+
+def _has_pronoun(question: str) -> bool:
+    return not _REFERRING.isdisjoint(word.casefold() for word in _WORD.findall(question))

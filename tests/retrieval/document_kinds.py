@@ -1,4 +1,4 @@
-"""Eighty small files of fifty kinds, each with a sentence to find and the place where it stands; and broken ones.
+"""Small files of fifty kinds and more, each with a sentence to find and the place where it stands; and broken ones.
 
 Every file says something else, so that a question finds one file alone.
 """
@@ -109,6 +109,7 @@ FACTS = [  # what a file says, and a question about that in other words
     ("The falconer trains a hawk on the heath.", "Who tames a raptor on the moor?"),
     ("The typesetter misspelled the mayor's surname.", "Whose family name was printed wrongly?"),
     ("Beavers dammed the stream behind the sawmill.", "Which animals blocked the creek?"),
+    ("The locksmith lost his spectacles in the fountain.", "Whose glasses fell into the water?"),
 ]
 BEFORE = "Nothing else of importance stands in this part, and whoever reads on will learn no more from it than before."
 Maker = Callable[[str], tuple[bytes, str]]
@@ -200,6 +201,11 @@ def _flat(maker: Maker) -> Maker:
 
 def _xls(said: str) -> tuple[bytes, str]:
     return old_workbook("Details", [["what", "who"], ["Nothing.", "Ben"], [said, "Ada"]], 3), "sheet Details, row 6"
+
+
+def _xlsb(said: str) -> tuple[bytes, str]:
+    rows = [["what", "who"], ["Nothing.", "Ben"], [said, "Ada"]]
+    return office.binary_workbook("Details", rows, 3), "sheet Details, row 6"
 
 
 def _outlook(said: str) -> tuple[bytes, str]:
@@ -325,7 +331,7 @@ MAKERS: dict[str, Sequence[Maker]] = {
     "fb2": (_fb2,), "adoc": (_adoc,), "ics": (_calendar,), "vcf": (_contacts,), "srt": (_subtitles("", ","),),
     "vtt": (_subtitles("WEBVTT\n\n", "."),), "jsonl": (_as_it_is('{{"said": "{}"}}\n{{"said": ""}}\n'),),
     "ini": (_as_it_is("[a]\nsaid = {}\n"),), "kt": (_as_it_is("// {}\nval x = 1\n"),), "mdx": (_markdown,),
-    "tf": (_as_it_is('# {}\nregion = "x"\n'),),
+    "tf": (_as_it_is('# {}\nregion = "x"\n'),), "xlsb": (_xlsb,),
 }  # fmt: skip
 
 
@@ -339,7 +345,7 @@ def files() -> list[Made]:
     return made
 
 
-CUT = ("docx", "pptx", "xlsx", "odt", "epub", "pdf", "odp", "xls", "msg", "fods")
+CUT = ("docx", "pptx", "xlsx", "odt", "epub", "pdf", "odp", "xls", "xlsb", "msg", "fods")
 
 
 def broken() -> dict[str, bytes]:
@@ -354,6 +360,6 @@ def broken() -> dict[str, bytes]:
         "binary.txt": b"\x00\x01\x02", "zipped.txt": gzip.compress(b"text", mtime=0),
         "cut.odp": whole["odp"][:300], "cut.xls": whole["xls"][:1_000], "cut.msg": whole["msg"][:1_000],
         "other.msg": whole["docx"], "other.xls": b"a,b\n", "cut.fods": whole["fods"][:200], "none.vcf": b"\n",
-        "none.ics": b"BEGIN:VCALENDAR\n", "none.srt": b"1\n", "other.fb2": b"<a>",
+        "none.ics": b"BEGIN:VCALENDAR\n", "none.srt": b"1\n", "other.fb2": b"<a>", "cut.xlsb": whole["xlsb"][:300],
         "scan.pdf": office.pdf([[]], []), "none.docx": office.docx(""),
     }  # fmt: skip

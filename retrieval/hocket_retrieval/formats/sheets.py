@@ -21,7 +21,7 @@ from .rows import Merged, Row, row_texts, sections
 if TYPE_CHECKING:
     from python_calamine import CalamineSheet
 
-SHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".fods")
+SHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".fods")
 _TITLE = re.compile(rb"<dc:title[^<>]*>([^<>]*)<")
 _WITH_TITLE, _CONTENT = ("docProps/core.xml", "meta.xml"), "content.xml"
 Cell = int | float | str | bool | datetime.time | datetime.date | datetime.timedelta

@@ -6,15 +6,13 @@ handed on to it.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf
 
 import msgspec
 
 from hocket_bus.errors import BadRequest, HocketError
-from hocket_bus.messages import AggregationOptions, Ask, GateDecision, Message, Passages
+from hocket_bus.messages import AggregationOptions, Ask, GateDecision, Passages
 
 from .aggregation.leader_terms import options_of
 from .aggregation.mode import AggregationMode
@@ -23,10 +21,11 @@ from .graph import calibration_file
 from .graph.gates import AnswersGate, EvidenceGate, Gate
 from .graph.settings import GateSettings
 from .monitoring.counters import Counters
+from .serving.becoming import Becoming
 from .serving.circle import Circle
 from .serving.follow_up import search_text
-from .serving.mode import Facts, Peer, Session, question_of
-from .serving.reply import Reply, late
+from .serving.mode import Peer, Session
+from .serving.reply import Reply
 from .serving.routing import Route
 from .serving.services import Services
 
@@ -121,7 +120,7 @@ class AutoMode(GraphMode):
         return EvidenceGate(self._calibration)
 
 
-class Gating:
+class Gating(Becoming):
     """A session that becomes another one once the gate has decided."""
 
     def __init__(
@@ -132,23 +131,10 @@ class Gating:
         gate: Gate,
         decided: Callable[[GateDecision], Session],
     ) -> None:
-        self._ask, self._reply, self._decided = ask, reply, decided
-        self._gate = gate
-        self._number = os.urandom(16)
-        self._closed = False
-        self._inner: Session | None = None
+        super().__init__(ask, reply)
+        self._decided, self._gate = decided, gate
         self._lookups = services.retrieval.lookups(reply.user)
         self._counters: Counters = services.counters
-
-    @property
-    def id(self) -> bytes:
-        """That of what it became."""
-        return self._inner.id if self._inner is not None else self._number
-
-    @property
-    def closed(self) -> bool:
-        """Whether that is over."""
-        return self._inner.closed if self._inner is not None else self._closed
 
     def start(self, passages: int, *, there: bool) -> None:
         """Search; without another side, which `there` says, there is nothing to decide."""
@@ -164,57 +150,11 @@ class Gating:
             self._gate.decide(search_text(self._ask.prompt), outcome, self._lookups, self._go)
 
     def _go(self, gate: GateDecision) -> None:
-        if self._closed:
-            return
-        self._counters.add("gate_total", decision=gate.decision)
-        try:
-            self._inner = self._decided(gate)
-        except HocketError as error:
-            self.fail(error)
+        if not self._closed:
+            self._counters.add("gate_total", decision=gate.decision)
+            self._become(lambda: self._decided(gate))
 
-    def receive(self, message: Message) -> None:
-        """For what it became."""
-        if self._inner is not None:
-            self._inner.receive(message)
-
-    def on_peer(self, up: bool, reason: HocketError | None) -> None:
-        """For what it became, which looks by itself when it begins."""
-        if self._inner is not None:
-            self._inner.on_peer(up, reason)
-
-    def due_s(self) -> float:
-        """The reader's deadline, or what it became needs."""
-        return self._inner.due_s() if self._inner is not None else inf if self._closed else self._reply.deadline_s
-
-    def tick(self, now: float) -> None:
-        """Act on what has not come in time."""
-        if self._inner is not None:
-            self._inner.tick(now)
-        elif now >= self._reply.deadline_s:
-            self.fail(late(self._ask))
-
-    def cancel(self) -> None:
-        """Nobody waits any more."""
-        if self._inner is not None:
-            self._inner.cancel()
-        elif not self._closed:
-            self._reply.finish("cancelled", None)
-            self._close()
-
-    def fail(self, error: HocketError) -> None:
-        """End with an error."""
-        if self._inner is not None:
-            self._inner.fail(error)
-        elif not self._closed:
-            self._reply.fail(error)
-            self._close()
-
-    def record(self) -> Facts:
-        """Of what it became."""
-        return self._inner.record() if self._inner is not None else question_of(self._ask)
-
-    def _close(self) -> None:
-        self._closed = True
+    def _stop(self) -> None:
         self._gate.close()
         self._lookups.close()
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from harness import WORDS, Pair, pair
 from reference import Reference
 
-from hocket_bus.messages import Begin, Dispatch, Message, Prompt, Turn
+from hocket_bus.messages import Begin, Dispatch, FindMembers, Message, Prompt, Turn
 from hocket_bus.wire import decode
 from hocket_client import Client
 from hocket_client.question import ask_message
+from hocket_daemon.aggregation.settings import GroupSettings
 from hocket_daemon.privacy.egress import EgressSettings, read
 from hocket_daemon.privacy.history import CLOUD, History, HistoryPolicy
 from hocket_lab.link import Conditions, start
@@ -29,14 +31,14 @@ def turns(number: int) -> list[Turn]:
     return [Turn(query=f"{said[2 * i]}?", answer=f"{said[2 * i + 1]}.") for i in range(number)]
 
 
-def tapped(made: Pair, history: HistoryPolicy = "seen") -> Tap:
+def tapped(made: Pair, history: HistoryPolicy = "seen", **options: object) -> Tap:
     """Start the pair with a tap in its wire."""
     tap = made.stack.enter_context(Tap(made.endpoint("tap"), made.endpoint("cloud")))
     for side in ("device", "cloud"):
         made.start_retrieval(side)
     made.start_cloud()
     egress = EgressSettings(ledger=str(made.folder / "ledger"), history=history)
-    made.start_device(link=made.endpoint("tap"), egress=egress)
+    made.start_device(link=made.endpoint("tap"), egress=egress, **options)  # type: ignore[arg-type]
     return tap
 
 
@@ -110,11 +112,17 @@ def test_turns_from_elsewhere_leave_where_all_may(
         assert told(tap) == turns(3)[:number]
 
 
+@pytest.mark.parametrize("with_", ["passages", "drafts"])
 @pytest.mark.parametrize("number", [12, pytest.param(200, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
-def test_no_turn_that_was_answered_alone_is_in_any_frame(tiny_models: dict[str, Path], number: int) -> None:
-    """Of so many private turns no word that is theirs alone leaves, in whatever mode the conversation goes on."""
+def test_no_turn_that_was_answered_alone_is_in_any_frame(
+    tiny_models: dict[str, Path], number: int, with_: Literal["passages", "drafts"]
+) -> None:
+    """Of so many private turns no word that is theirs alone leaves, in whatever mode the conversation goes on.
+
+    Nor with what is asked of whoever knows which devices of a group may help.
+    """
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
-        tap = tapped(made)
+        tap = tapped(made, group=GroupSettings(with_=with_))
         client = made.client()
         for at in range(number):
             secret = f"canary{at:04}x"
@@ -123,6 +131,7 @@ def test_no_turn_that_was_answered_alone_is_in_any_frame(tiny_models: dict[str, 
             _goes_on(client, private.turns, ("aggregation", "dispatch", "auto", "graph")[at % 4])
         frames = [frame for recorded in tap.recorded() for each in messages(recorded) for frame in each]
         assert len([message for message in sent(tap) if isinstance(message, Begin | Dispatch)]) >= number // 2
+        assert any(isinstance(message, FindMembers) for message in sent(tap)) is (with_ == "drafts")
         assert not [frame for frame in frames if b"canary" in frame]
 
 

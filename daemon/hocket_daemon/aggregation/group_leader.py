@@ -108,7 +108,7 @@ class GroupLeader(DraftingLeader):
         if invited.settings.cloud and CLOUD not in self._seats:
             self._sit(CLOUD, invited.cloud, invited.cloud.rtt_s)
         self._find_by_s = now + invited.cloud.rtt_s + self._terms.waits.connect_s
-        query = "" if invited.names else search_text(self._begin.prompt)
+        query = "" if invited.names else search_text(self._services.history.shareable(self._begin.prompt, CLOUD))
         most = len(invited.names) or invited.settings.members
         asked = FindMembers(session=self.id, query=query, names=list(invited.names), most=most)
         invited.circle.find(invited.cloud, asked, self._on_found)

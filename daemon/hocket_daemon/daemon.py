@@ -156,6 +156,7 @@ class Daemon:
             server=None if self._is_remote else server,
             reader=server if self._is_remote else None,
             shares_drafts=self._shares_drafts,
+            rewrites=settings.model.rewrites,
             history=self.history,
         )
         self.services = replace(self.services, gatherer=self.open_gatherer())

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, NamedTuple, get_args
 
 from msgspec import Meta, Struct
 
-PROTOCOL_VERSION = 23
+PROTOCOL_VERSION = 24
 MAX_QUESTION_CHARS = 8_000
 MAX_TOKENS = 4_096
 MAX_LOGPROBS = 20  # of the tokens in one place
@@ -89,11 +89,15 @@ class Turn(Record, frozen=True):
 
 
 class Prompt(Record, frozen=True):
-    """What is asked: a query, the turns before it, the oldest first, and what a program wants the model to be told."""
+    """What is asked: a query, the turns before it, the oldest first, and what a program wants the model to be told.
+
+    `sought` is what is searched for in the query's place, where a model made it out of query and turns.
+    """
 
     query: Annotated[str, Meta(max_length=100_000)]
     turns: Annotated[list[Turn], Meta(max_length=MAX_TURNS)] = []
     system: Annotated[str, Meta(max_length=MAX_SYSTEM_CHARS)] = ""
+    sought: Annotated[str, Meta(max_length=MAX_QUESTION_CHARS)] = ""
 
 
 class Entry(NamedTuple):

@@ -72,6 +72,14 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = "auto"
 
+    rewrites: Annotated[
+        bool,
+        Meta(
+            description="a question that refers to those before it is written again by this model, and so searched; "
+            "it takes a short text of the model's, and a small model does it badly"
+        ),
+    ] = False
+
     @property
     def compute_threads(self) -> int:
         """CPU threads of a forward pass on this machine."""

@@ -26,6 +26,7 @@ _KNOWN = [
     *("drafts_total", "rollbacks_total", "corrections_total"),
     *(labelled("ways_total", way=way) for way in ("home", "pair", "devices")),
     *(labelled("gate_total", decision=decision) for decision in ("home", "escalate")),
+    *(labelled("rewritten_total", by=by) for by in ("model", "rules")),
     *("gathers_total", "gathered_passages_total", "summaries_total", "sealed_boxes_total", "sealed_bytes_total"),
     *("decode_steps_total", "decode_seconds_total"),
     *("first_tokens_total", "first_token_seconds_total"),

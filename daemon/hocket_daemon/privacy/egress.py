@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 
 from hocket_bus.config import FilePath
 from hocket_bus.errors import BadConfiguration, Forbidden, Unavailable
-from hocket_bus.messages import CLASS_OF, PEER_CLASSES, DataClass, Message, PeerClass, Prompt, Sealed, Side, Turn
+from hocket_bus.messages import CLASS_OF, PEER_CLASSES, DataClass, Message, PeerClass, Prompt, Sealed, Side
 
 from ..database import read_only, written
 from .history import HistoryPolicy
@@ -116,7 +116,7 @@ class PeerGate:
         if isinstance(message, Sealed):
             return
         self.require(CLASS_OF[type(message)], type(message).__name__)
-        if _turns(message):
+        if _of_turns(message):
             self.require("history", "turn of a conversation")
 
     def count(self, message: Message, size_bytes: int) -> None:
@@ -124,7 +124,7 @@ class PeerGate:
         if isinstance(message, Sealed):
             return
         session: bytes = getattr(message, "session", b"")
-        history_bytes = sum(len(turn.query.encode()) + len(turn.answer.encode()) for turn in _turns(message))
+        history_bytes = sum(len(text.encode()) for text in _of_turns(message))
         self.add(CLASS_OF[type(message)], session, size_bytes - history_bytes)
         if history_bytes:
             self.add("history", session, history_bytes)
@@ -141,10 +141,13 @@ class PeerGate:
         self._ledger.count(self._peer, session.hex(), kind, size_bytes)
 
 
-def _turns(message: Message) -> list[Turn]:
-    """Those of a conversation that travel with a question."""
+def _of_turns(message: Message) -> list[str]:
+    """The texts of a conversation that travel with a question."""
     prompt: Prompt | None = getattr(message, "prompt", None)
-    return prompt.turns if prompt is not None else []
+    if prompt is None:
+        return []
+    turns = [text for turn in prompt.turns for text in (turn.query, turn.answer)]
+    return [*turns, prompt.sought] if prompt.sought else turns
 
 
 def obstacle(settings: EgressSettings, needed: Sequence[PeerClass] = NEEDED) -> Forbidden | None:

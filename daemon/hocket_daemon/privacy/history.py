@@ -39,11 +39,15 @@ class History:
         self._pending: list[bytes] = []
 
     def shareable(self, prompt: Prompt, reader: str) -> Prompt:
-        """What of a prompt may be told to `reader`; the query and the system line go with any question."""
-        if self._policy == "all" or not prompt.turns:
+        """What of a prompt may be told to `reader`; the query and the system line go with any question.
+
+        What was made of its turns goes where all of them may.
+        """
+        if self._policy == "all":
             return prompt
         turns = [turn for turn in prompt.turns if self._policy == "seen" and _digest(turn, reader) in self._seen]
-        return msgspec.structs.replace(prompt, turns=turns)
+        sought = prompt.sought if len(turns) == len(prompt.turns) else ""
+        return msgspec.structs.replace(prompt, turns=turns, sought=sought)
 
     def add(self, query: str, answer: str, reader: str) -> None:
         """`reader` has read this question and the whole of its answer."""

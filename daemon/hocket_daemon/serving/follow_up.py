@@ -29,7 +29,12 @@ _WORD = re.compile(r"\w+")
 
 
 def search_text(prompt: Prompt) -> str:
-    """The query itself where no turn came before it, or it refers to none; as long as a question may be."""
+    """The query itself where no turn came before it, or it refers to none; as long as a question may be.
+
+    What a model has made of query and turns is searched instead.
+    """
+    if prompt.sought:
+        return prompt.sought
     query = prompt.query.strip()
     if not prompt.turns or not refers(query):
         return query[:MAX_QUESTION_CHARS]

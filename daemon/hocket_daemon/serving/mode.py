@@ -19,7 +19,8 @@ Facts = dict[str, Any]  # what JSON has: of one session, for its decision record
 
 def question_of(ask: Ask) -> Facts:
     """What a record says of who asked what."""
-    return {"question": ask.prompt.query, **({"asked by": ask.asker} if ask.asker else {})}
+    said = {"searched as": ask.prompt.sought, "asked by": ask.asker}
+    return {"question": ask.prompt.query, **{name: text for name, text in said.items() if text}}
 
 
 class Peer(Protocol):

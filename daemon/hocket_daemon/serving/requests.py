@@ -18,8 +18,9 @@ from hocket_bus.sockets import Received, Routes, Server
 
 from .ended import Ended
 from .evidence import is_small_talk
-from .mode import Asks, Peer
+from .mode import Asks, Peer, Session
 from .reply import Reply, Stream
+from .rewriting import Rewriting, is_rewritten
 from .services import Services
 from .sessions import Sessions, place_of_request
 
@@ -170,7 +171,7 @@ class Requests:
         reply = Reply(ask, stream, services.model, eos, services.counters)
         try:
             peer = self._daemon.peer()
-            self._sessions.lead(ask.request, mode.name, mode.begin(ask, reply, peer), peer)
+            self._sessions.lead(ask.request, mode.name, self._session(mode, ask, reply, peer), peer)
         except HocketError as error:
             services.admission.leave(place, now)
             reply.fail(error)
@@ -178,6 +179,11 @@ class Requests:
             services.admission.leave(place, now)
             reply.fail(HocketError(f"the mode {mode.name} failed", "look into the daemon's log"))
             raise
+
+    def _session(self, mode: Asks, ask: Ask, reply: Reply, peer: Peer | None) -> Session:
+        if not is_rewritten(self._services, ask):
+            return mode.begin(ask, reply, peer)
+        return Rewriting(ask, reply, self._services, lambda rewritten: mode.begin(rewritten, reply, peer))
 
     def _mode(self, ask: Ask) -> Asks:
         if ask.mode not in self._modes:

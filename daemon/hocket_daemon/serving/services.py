@@ -35,6 +35,7 @@ class Services:
     reader: TextGenerator | None = None  # the server that is this side's model, and reads its passages
     first_tokens: FirstTokens = field(default_factory=FirstTokens)
     shares_drafts: bool = True  # this side's distributions may leave it
+    rewrites: bool = False  # a question that refers to others before it is written again by its model
     history: History = field(default_factory=History)  # which turns were read elsewhere
     gatherer: Gatherer | None = None  # of others' passages
 

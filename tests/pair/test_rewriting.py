@@ -130,6 +130,7 @@ def test_a_question_is_one_line(text: str) -> None:
     """The first that says something, without quotation marks around it."""
     question = question_in(text)
     assert question in text
-    assert len(question.splitlines()) <= 1 and len(question) <= MAX_QUESTION_CHARS
+    assert len(question.splitlines()) <= 1
+    assert len(question) <= MAX_QUESTION_CHARS
     assert question_in(f'\n "{question}" \nMore.') == (question or "More.")
     assert not question or search_text(Prompt(query="It?", turns=TURNS, sought=question)) == question

@@ -19,6 +19,7 @@ from hocket_daemon.aggregation.dialogue import Dialogue, Effects
 from hocket_daemon.aggregation.group_dialogue import GroupDialogue
 from hocket_daemon.aggregation.group_member import GroupMember, Patience
 from hocket_daemon.aggregation.likelihood_ratio import advantages, steps_of
+from hocket_daemon.aggregation.relevance import weighed_by
 from hocket_daemon.aggregation.sampler import etas, mixture
 from hocket_daemon.engine.sampling.distribution import Distribution, truncate
 from hocket_daemon.engine.sampling.drawing import Rule, draw
@@ -29,17 +30,20 @@ PATIENCE = Patience(0.3, 0.6)
 
 
 def law(name: str, salt: int, prefix: list[int]) -> Distribution:
-    """A party's distribution: all half agree."""
-    if name == LEADER:
+    """A party's distribution: all half agree, and in every second session they are rather sure of what they say."""
+    if name == LEADER and salt % 2:
         return model("device", salt, prefix)
     common = np.random.default_rng([salt, 7, *prefix]).normal(size=VOCABULARY)
     own = np.random.default_rng([salt, 100 + sum(name.encode()), *prefix]).normal(size=VOCABULARY)
-    weights = np.exp(1.5 * common + own)
+    weights = np.exp((1.5 * common + own) * (1 if salt % 2 else 4))
     return truncate(weights / weights.sum(), 0.98)
 
 
-def log_h(name: str, salt: int) -> float:
-    return float(np.random.default_rng([salt, 50 + sum(name.encode())]).normal())
+def log_h(name: str, begin: Begin, step: int) -> float:
+    """Of the asked device more than of any member, and otherwise whenever it is weighed again."""
+    salt, prefix = int.from_bytes(begin.session, "big"), weighed_by(step, begin.reweigh_every)
+    own = float(np.random.default_rng([salt, 50 + sum(name.encode()), prefix]).normal())
+    return own + (2.0 if name == LEADER else 0.0)
 
 
 def likelihoods(name: str, salt: int) -> np.ndarray:
@@ -54,7 +58,7 @@ def reference(begin: Begin, salt: int, roster: list[tuple[str, ...]]) -> list[in
         names = [LEADER, *members]
         more = advantages([steps_of(likelihoods(name, salt)) for name in names]) if members else [0.0]
         most = MOST_SAY if len(members) > 1 else 1.0  # one alone is as the other side of a pair
-        shares = etas([log_h(name, salt) + by for name, by in zip(names, more, strict=True)], most)
+        shares = etas([log_h(name, begin, step) + by for name, by in zip(names, more, strict=True)], most)
         parts = [(share, law(name, salt, ids)) for name, share in zip(names, shares, strict=True)]
         ids.append(draw(rule, step, *(mixture(parts) if members else (parts[0][1].ids, parts[0][1].probabilities))))
     return ids
@@ -81,7 +85,8 @@ class GroupWorld:
         rng = self.rng = random.Random(seed)
         self.salt, self.breaks = seed, breaks
         most = 120 if breaks else 30
-        self.begin = opening(seed, rng, "coupled", most_tokens=most, weights="likelihood", relevance_temperature=0.05)
+        begin = opening(seed, rng, "coupled", most_tokens=most, weights="likelihood", relevance_temperature=0.05)
+        self.begin = msgspec.structs.replace(begin, reweigh_every=rng.choice([1, 4, 16]))
         self.leader = GroupDialogue(self.begin, guard="off", most_say=MOST_SAY, vocabulary=VOCABULARY)
         self.leader.add_likelihoods(likelihoods(LEADER, seed))
         self.leader.exchange.window = rng.randint(1, 8)
@@ -91,6 +96,8 @@ class GroupWorld:
         self.far = {name: Far(name, rng.uniform(0.001, 0.05), delay * rng.uniform(0.2, 1.5)) for name in names}
         self.near: dict[str, GroupMember] = {}
         self.killed: set[str] = set()
+        self.drafted: set[tuple[str, int, int]] = set()  # of whom, of which step, behind what
+        self.unneeded = 0  # drafts of who took part in a step that had not come when it was decided
         self.now, self.events, self.order = 0.0, [], itertools.count()
         for name in names:
             late_s = rng.uniform(0.0, 1.0) if breaks and rng.random() < 0.3 else 0.0  # found later than others
@@ -136,11 +143,15 @@ class GroupWorld:
 
     def take_near(self, effects: Effects) -> None:
         self.ids += [each.token for each in effects.confirmed]
+        exchange = self.leader.exchange
+        for each in effects.confirmed:
+            behind = exchange.confirmed.at(each.step)
+            self.unneeded += sum((name, each.step, behind) not in self.drafted for name in exchange.roster[each.step])
         if effects.confirmed:
             for name, each in self.near.items():
                 if each.state != "gone":
                     self.send(name, "there", self.leader.word(name, effects.confirmed[0].step))
-        lacking, step = self.leader.exchange.lacking(), len(self.leader.exchange.confirmed)
+        lacking, step = exchange.lacking(), len(exchange.confirmed)
         for name, each in self.near.items():
             each.on_lacking(self.now, step if name in lacking else None)
         self.work_near()
@@ -155,7 +166,7 @@ class GroupWorld:
         def done() -> None:
             self.busy = False
             drawn = law(LEADER, self.salt, ids)
-            self.take_near(self.leader.own(step, prefix, drawn, log_h(LEADER, self.salt), self.decode_s))
+            self.take_near(self.leader.own(step, prefix, drawn, log_h(LEADER, self.begin, step), self.decode_s))
 
         self.at(self.now + self.decode_s * self.rng.uniform(0.5, 1.5), done)
 
@@ -177,6 +188,7 @@ class GroupWorld:
         elif isinstance(message, wire.Sync):
             self.send(name, "there", self.leader.word(name, 0))
         elif isinstance(message, wire.Draft):
+            self.drafted.add((name, message.step, message.prefix))
             self.take_near(self.leader.draft(name, message))
 
     # --- the members, as Follower carries it out
@@ -233,7 +245,7 @@ class GroupWorld:
                 return
             far.busy = False
             drawn = law(name, self.salt, ids)
-            self.take_far(name, dialogue.own(step, prefix, drawn, log_h(name, self.salt), far.decode_s))
+            self.take_far(name, dialogue.own(step, prefix, drawn, log_h(name, self.begin, step), far.decode_s))
 
         self.at(self.now + far.decode_s * self.rng.uniform(0.5, 1.5), done)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,11 +15,12 @@ from scipy import stats
 from hocket_daemon.aggregation.exchange import Draft, SessionTerms
 from hocket_daemon.aggregation.group_exchange import GroupExchange
 from hocket_daemon.aggregation.likelihood_ratio import advantages, likelihood_ratio
-from hocket_daemon.aggregation.sampler import MIN_OF_DEVICE, eta_device, etas, mix, mixture
+from hocket_daemon.aggregation.sampler import MIN_OF_DEVICE, eta_device, etas, foregone, mix, mixture
 from hocket_daemon.engine.sampling.distribution import Distribution
 from hocket_daemon.engine.sampling.drawing import Rule, draw
 
 DRAWS = 2_000
+GREEDY = Rule(seed=0, temperature=0.0, top_p=1.0)
 STEP = 2**-24
 LOGS = st.one_of(st.none(), st.floats(-40, 40))
 
@@ -158,7 +160,105 @@ def test_members_are_compared_by_the_question_where_the_asked_device_has_no_pass
     for name in told:
         exchange.add_draft(name, Draft(0, at, 0, law, 1.0, 0.0))
     own = Draft(0, at, 0, law, None, 0.0)
-    shares = {name: share for name, share, _ in exchange._weighed(0, own)}
+    exchange._note_weights(0)
+    shares = {part.name: part.eta for part in exchange._weighed(0, own)}
     more = advantages(list(told.values()))
     assert [shares[name] for name in ("", "ben", "carl")] == etas([None, 1.0 + more[0], 1.0 + more[1]])
     assert shares["ben"] > 10 * shares["carl"]
+
+
+def certain(token: int) -> Distribution:
+    return Distribution(np.array([token]), np.array([1]), 1.0)
+
+
+@pytest.mark.parametrize("kind", ["shared", "disjoint", "eta 1"])
+def test_what_is_foregone_is_the_token_whatever_the_others_say(kind: str) -> None:
+    """Also where they are sure of the likeliest other token, or of one that nobody else has; else it hangs on them."""
+    rng, decided, hangs = np.random.default_rng(5), 0, 0
+    for at in range(400):
+        number = int(rng.integers(2, 7))
+        laws, logs = parties(rng, number, kind)
+        if at % 2:
+            laws[0] = certain(int(laws[0].ids[0]))
+        shares, known = etas(logs), int(rng.integers(1, number))
+        ids, masses = mixture(list(zip(shares[:known], laws[:known], strict=True)))
+        token = foregone(GREEDY, ids, masses, sum(shares[known:]))
+        second = int(ids[np.argsort(-masses)[min(1, len(ids) - 1)]])
+        drawn = set()
+        for said in (*laws[known:], certain(second), certain(9_999_999), certain(int(ids[masses.argmax()]))):
+            whole = mixture([*zip(shares[:known], laws[:known], strict=True), *((eta, said) for eta in shares[known:])])
+            drawn.add(draw(GREEDY, 0, *whole))
+        assert token is None or drawn == {token}
+        decided, hangs = decided + (token is not None), hangs + (len(drawn) > 1)
+    assert decided >= 40
+    assert hangs >= 40 or kind == "eta 1"
+
+
+def test_what_is_drawn_hangs_on_every_share() -> None:
+    """At a temperature anything may win the race."""
+    law = certain(7)
+    assert foregone(GREEDY, law.ids, 0.9 * law.probabilities, 0.1) == 7
+    assert foregone(Rule(seed=0, temperature=0.7, top_p=1.0), law.ids, 0.9 * law.probabilities, 0.1) is None
+
+
+class Voted:
+    """A session of the asked device and one member, of which nobody knows but by drafts."""
+
+    def __init__(self, *, log_h: float, reweigh_every: int | None = None, **terms: object) -> None:
+        given = {"session": b"s" * 16, "rule": GREEDY, "method": "coupled", "eos": frozenset(), "max_tokens": 40}
+        self.exchange = GroupExchange(SessionTerms(**given | terms), 0.8, reweigh_every)  # type: ignore[arg-type]
+        self.exchange.present = {"ben"}
+        self._log_h = log_h
+
+    def own(self, token: int) -> list[int]:
+        exchange = self.exchange
+        exchange.add_own(len(exchange.drafted), exchange.drafted.digest, certain(token), 0.0, 0.01)
+        return [each.token for each in exchange.advance()]
+
+    def bens(self, token: int) -> list[int]:
+        """His draft of the next step."""
+        exchange = self.exchange
+        draft = Draft(len(exchange.confirmed), exchange.confirmed.digest, token, certain(token), self._log_h, 0.01)
+        exchange.add_draft("ben", draft)
+        return [each.token for each in exchange.advance()]
+
+
+def test_a_draft_that_cannot_change_the_token_is_not_waited_for() -> None:
+    """Once it is known how little its member has to say; he has part in the step, and none that is known."""
+    voted = Voted(log_h=-2.0)
+    assert voted.own(5) == []
+    assert voted.bens(6) == [5]
+    assert [voted.own(token) for token in (7, 8)] == [[7], [8]]
+    assert voted.exchange.roster == [("ben",)] * 3
+    assert [parts["ben"] for parts in voted.exchange.parts[1:]] == [0.0, 0.0]
+    assert [trace.part for trace in voted.exchange.traces[1:]] == [1.0, 1.0]
+    assert voted.exchange.lacking() == set()
+    assert voted.bens(9) == []
+    assert voted.own(9) == [9]
+    assert voted.exchange.accepted[3] == {"", "ben"}
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [{"log_h": 0.5}, {"log_h": -2.0, "logprobs": 2}, {"log_h": -2.0, "rule": Rule(seed=1, temperature=0.7, top_p=1.0)}],
+)
+def test_any_other_draft_is_waited_for(terms: dict[str, Any]) -> None:
+    """Of a member who has much to say, of a token that is drawn, and where all that was likely is asked for."""
+    voted = Voted(**terms)
+    voted.own(5)
+    assert len(voted.bens(5)) == 1
+    assert voted.own(7) == []
+    assert voted.exchange.lacking() == {"ben"}
+    assert len(voted.bens(7)) == 1
+
+
+def test_who_is_weighed_again_is_waited_for() -> None:
+    """At the first step whose weights nobody knows, and where he begins anew."""
+    voted = Voted(log_h=-2.0, reweigh_every=3)
+    assert voted.own(5) == []
+    assert voted.bens(5) == [5]
+    assert [voted.own(token) for token in range(6, 12)] == [[6], [7], [8], [9], [10], []]  # 0 to 5 by the question
+    assert voted.bens(11) == [11]
+    assert voted.own(12) == [12]
+    voted.exchange.forget("ben")
+    assert voted.own(13) == []

@@ -21,6 +21,7 @@ from .dialogue import DraftReader, Effects
 from .exchange import SessionTerms
 from .group_exchange import LEADER, GroupExchange
 from .likelihood_ratio import steps_of
+from .relevance import REWEIGHED
 from .steering import Guard
 
 
@@ -50,7 +51,7 @@ class GroupDialogue:
             guard=guard,
             logprobs=sampling.logprobs,
         )
-        self.exchange = GroupExchange(terms, most_say)
+        self.exchange = GroupExchange(terms, most_say, begin.reweigh_every if begin.weights in REWEIGHED else None)
         self._session = begin.session
         self._reader = DraftReader(begin, vocabulary)
         self._talks: dict[str, _Talk] = {}

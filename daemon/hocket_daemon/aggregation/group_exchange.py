@@ -2,13 +2,14 @@
 
 Every member drafts ahead from its own documents and takes the device's word. Who takes part in a step is decided here
 alone, before it is judged, and recorded: relative to that the tokens are those of one process that holds all
-distributions (docs/group.md).
+distributions (docs/group.md). Where a member's draft cannot change the token, it is not waited for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import NamedTuple
 
 from hocket_bus.messages import Source
 
@@ -17,17 +18,40 @@ from ..engine.sampling.ranking import UNRANKED, ranking
 from ..serving.sources import Trace
 from .exchange import MAX_HELD, Confirmed, Draft, Exchange, SessionTerms
 from .likelihood_ratio import advantages
-from .sampler import etas, mixture
+from .relevance import weighed_by
+from .sampler import etas, foregone, mixture
 from .steering import Steering, bounds
 
 LEADER = ""  # the asked device, in tables by party
 
 
+class _Weight(NamedTuple):
+    """A member's log h of all steps that the same `prefix` of the answer weighs."""
+
+    prefix: int
+    log_h: float | None
+
+
+class _Part(NamedTuple):
+    """Who takes part in a step, by which share η, and with which draft; None where it has not come."""
+
+    name: str
+    eta: float
+    draft: Draft | None
+
+    def of(self, token: int) -> float:
+        """What it gives to a token, as far as that is known."""
+        return self.eta * self.draft.distribution.of(token) if self.draft is not None else 0.0
+
+
 class GroupExchange(Exchange):
     """The asked device's half of the exchange with all members."""
 
-    def __init__(self, terms: SessionTerms, most_say: float) -> None:
-        """`most_say`, in (0, 1], bounds the share of any one of several members; one alone is as in a pair."""
+    def __init__(self, terms: SessionTerms, most_say: float, reweigh_every: int | None = None) -> None:
+        """`most_say`, in (0, 1], bounds the share of any one of several members; one alone is as in a pair.
+
+        Members are weighed again every `reweigh_every` steps; None: never.
+        """
         super().__init__("device", replace(terms, shares_drafts=False))
         self.present: set[str] = set()  # whose drafts the next step has or waits for
         self.doubted: set[str] = set()  # who may have steered the answer, which goes on with them
@@ -36,6 +60,8 @@ class GroupExchange(Exchange):
         self.parts: list[dict[str, float]] = []  # of each member in the probability of the token, by step
         self.accepted: list[frozenset[str]] = []  # whose draft the token was, by step
         self._most_say = most_say
+        self._reweigh_every = reweigh_every
+        self._weights: dict[str, _Weight] = {}  # of each member's latest draft that was judged
         self._drafts: dict[str, dict[int, Draft]] = {}
         self._likelihoods: dict[str, list[int]] = {}  # of the question's tokens, as each party's passages make them
         self._guards: dict[str, Steering] = {}
@@ -53,13 +79,14 @@ class GroupExchange(Exchange):
         """A member begins anew."""
         self._drafts.pop(name, None)
         self._likelihoods.pop(name, None)
+        self._weights.pop(name, None)
 
     def lacking(self) -> set[str]:
         """Whose drafts of the next step are missing while the own one is there."""
         step = len(self.confirmed)
         if self.ended or self._valid(self._own, step) is None:
             return set()
-        return {name for name in self.present if self._valid(self._drafts.get(name, {}), step) is None}
+        return {name for name in self.present if self._draft_of(name, step) is None}
 
     def advance(self) -> list[Confirmed]:
         """Confirm every step that the drafts of all who take part decide; who steers is out, and it goes on without."""
@@ -71,22 +98,51 @@ class GroupExchange(Exchange):
 
     def _judge(self, step: int) -> Confirmed | None:
         own = self._valid(self._own, step)
-        if own is None or self.lacking():
+        if own is None:
             return None
         if not self.present:
             return Confirmed(step, own.token, "solo", own=True, remote=False)
-        weighed = self._weighed(step, own)
-        token = draw(self._terms.rule, step, *mixture([(eta, draft.distribution) for _, eta, draft in weighed]))
-        drafted = {name for name, _, draft in weighed if draft.token == token}
+        self._note_weights(step)
+        parts = self._weighed(step, own)
+        token = self._token(step, parts) if parts else None
+        if token is None:
+            return None
+        drafted = _drafted(parts, token)
         return Confirmed(step, token, _source(drafted), own=LEADER in drafted, remote=bool(drafted - {LEADER}))
 
-    def _weighed(self, step: int, own: Draft) -> list[tuple[str, float, Draft]]:
-        """Of all who take part: who, its share η, and its draft; the asked device first."""
-        drafts = {LEADER: own} | {name: self._drafts[name][step] for name in sorted(self.present)}
-        more = self._advantages([name for name, draft in drafts.items() if draft.log_h is not None])
-        logs = [None if draft.log_h is None else draft.log_h + more[name] for name, draft in drafts.items()]
-        shares = etas(logs, self._most_say if len(drafts) > 2 else 1.0)
-        return [(name, eta, draft) for (name, draft), eta in zip(drafts.items(), shares, strict=True)]
+    def _token(self, step: int, parts: list[_Part]) -> int | None:
+        """The token of a step; None where it hangs on drafts that have not come, or where its law is asked for."""
+        unknown = sum(part.eta for part in parts if part.draft is None)
+        law = mixture([(part.eta, part.draft.distribution) for part in parts if part.draft is not None])
+        if not unknown:
+            return draw(self._terms.rule, step, *law)
+        return foregone(self._terms.rule, *law, unknown) if self._terms.logprobs is None else None
+
+    def _note_weights(self, step: int) -> None:
+        """Keep what the drafts of a step say of their members' weights."""
+        for name in self.present:
+            draft = self._draft_of(name, step)
+            if draft is not None:
+                self._weights[name] = _Weight(self._weighed_by(step), draft.log_h)
+
+    def _weighed(self, step: int, own: Draft) -> list[_Part]:
+        """Of all who take part, the asked device first; empty where it is not known how much somebody has to say."""
+        drafts = {name: self._draft_of(name, step) for name in sorted(self.present)}
+        prefix, weights = self._weighed_by(step), [self._weights.get(name) for name in drafts]
+        known = [weight.log_h for weight in weights if weight is not None and weight.prefix == prefix]
+        if len(known) < len(drafts):
+            return []
+        log_h = dict(zip([LEADER, *drafts], [own.log_h, *known], strict=True))
+        more = self._advantages([name for name, log in log_h.items() if log is not None])
+        logs = [None if log is None else log + more[name] for name, log in log_h.items()]
+        shares = etas(logs, self._most_say if len(logs) > 2 else 1.0)
+        return [_Part(*each) for each in zip(log_h, shares, [own, *drafts.values()], strict=True)]
+
+    def _draft_of(self, name: str, step: int) -> Draft | None:
+        return self._valid(self._drafts.get(name, {}), step)
+
+    def _weighed_by(self, step: int) -> int:
+        return 0 if self._reweigh_every is None else weighed_by(step, self._reweigh_every)
 
     def _advantages(self, names: Iterable[str]) -> dict[str, float]:
         """Nats that each party's passages weigh more since they explain the question better; of all, or of none.
@@ -106,7 +162,8 @@ class GroupExchange(Exchange):
             return False
         for name in sorted(self.present):
             guard = self._guards.setdefault(name, Steering(bounds(self._terms.guard)))
-            if guard.add(own.distribution, self._drafts[name][confirmed.step].distribution, confirmed.token):
+            draft = self._draft_of(name, confirmed.step)
+            if draft is not None and guard.add(own.distribution, draft.distribution, confirmed.token):
                 (self.expelled if self._terms.guard == "leaves" else self.doubted).add(name)
         steers = self.present & self.expelled
         self.present -= steers
@@ -116,14 +173,14 @@ class GroupExchange(Exchange):
         own = self._valid(self._own, confirmed.step)
         assert own is not None
         weighed = self._weighed(confirmed.step, own)
-        had = {name: eta * draft.distribution.of(confirmed.token) for name, eta, draft in weighed}
+        had = {part.name: part.of(confirmed.token) for part in weighed}
         total = sum(had.values())
         parts = {name: part / total if total > 0 else 0.0 for name, part in had.items()}
         self.roster.append(tuple(sorted(self.present)))
-        self.accepted.append(frozenset(name for name, _, draft in weighed if draft.token == confirmed.token))
+        self.accepted.append(frozenset(_drafted(weighed, confirmed.token)))
         ranks = UNRANKED
         if self._terms.logprobs is not None:
-            law = mixture([(eta, draft.distribution) for _, eta, draft in weighed])
+            law = mixture([(part.eta, part.draft.distribution) for part in weighed if part.draft is not None])
             ranks = ranking(*law, confirmed.token, self._terms.logprobs)
         trace = Trace(parts.pop(LEADER), self._rows(own, confirmed), ranks)
         self.parts.append(parts)
@@ -138,6 +195,11 @@ class GroupExchange(Exchange):
         """Own drafts go nowhere, so that none is needed behind its step."""
         for step in [step for step in self._own if step < len(self.confirmed)]:
             del self._own[step]
+
+
+def _drafted(parts: Iterable[_Part], token: int) -> set[str]:
+    """Whose draft the token was."""
+    return {part.name for part in parts if part.draft is not None and part.draft.token == token}
 
 
 def _source(drafted: set[str]) -> Source:

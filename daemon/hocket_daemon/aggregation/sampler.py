@@ -17,6 +17,7 @@ from ..engine.sampling.drawing import Rule, draw
 _ETA_STEPS = 1 << 24
 MIN_OF_DEVICE = 1 / 64  # of the mixture, whatever the cloud claims: honest answers have the same tokens with it
 _MIN_STEPS = int(MIN_OF_DEVICE * _ETA_STEPS)
+_ROUNDING = 1e-6  # of sums of shares and probabilities
 
 
 def eta_device(log_h_device: float | None, log_h_cloud: float | None) -> float:
@@ -61,6 +62,20 @@ def mixture(parts: Sequence[tuple[float, Distribution]]) -> tuple[NDArray[np.int
     shares = np.concatenate([eta * distribution.probabilities for eta, distribution in parts])[order]
     first = np.concatenate(([True], ids[1:] != ids[:-1])).nonzero()[0]
     return ids[first], np.add.reduceat(shares, first)
+
+
+def foregone(rule: Rule, ids: NDArray[np.int64], weights: NDArray[np.float64], unknown: float) -> int | None:
+    """The greedy target whatever parties will say whose shares are `unknown` together; None where it hangs on them.
+
+    `ids` and `weights` [ids] are the mixture m of all others. Of a token v the whole mixture has between m(v) and
+    m(v) + unknown, since no probability lies outside [0, 1]. So w with m(w) > m(v) + unknown for every other v is the
+    likeliest.
+    """
+    if rule.temperature != 0:
+        return None
+    best = int(weights.argmax())
+    second = float(np.delete(weights, best).max(initial=0.0))
+    return int(ids[best]) if float(weights[best]) - second > unknown + _ROUNDING else None
 
 
 def device_part(device: Distribution, cloud: Distribution, eta: float, token: int) -> float:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-_TAGS = ("<think>", "<thinking>", "<thought>", "<reasoning>")
+TAGS = ("<think>", "<thinking>", "<thought>", "<reasoning>")
+
+
+def closing(tag: str) -> str:
+    """What ends the thought that a tag opens."""
+    return tag.replace("<", "</")
 
 
 class Thinking:
@@ -26,10 +31,10 @@ class Thinking:
         self._held += piece
         if not self._closes:
             begun = self._held.lstrip().lower()
-            opened = next((tag for tag in _TAGS if begun.startswith(tag)), "")
+            opened = next((tag for tag in TAGS if begun.startswith(tag)), "")
             if not opened:
-                return "" if any(tag.startswith(begun) for tag in _TAGS) else self.end()
-            self._closes, self._has_thought = opened.replace("<", "</"), True
+                return "" if any(tag.startswith(begun) for tag in TAGS) else self.end()
+            self._closes, self._has_thought = closing(opened), True
         return self._behind()
 
     def end(self) -> str:

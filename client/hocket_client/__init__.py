@@ -20,7 +20,7 @@ from hocket_bus.errors import (
     ProtocolError,
     Unavailable,
 )
-from hocket_bus.messages import Done, Logprob, Notice, Remembered, Suggestion, Token, Turn
+from hocket_bus.messages import Done, Logprob, Notice, Remembered, Suggestion, Thought, Token, Turn
 
 from .aio import AsyncClient, AsyncStream
 from .client import Client, Stream
@@ -50,6 +50,7 @@ __all__ = [
     "Remembered",
     "Stream",
     "Suggestion",
+    "Thought",
     "Token",
     "Turn",
     "Unavailable",

@@ -20,6 +20,7 @@ from hocket_bus.messages import (
     Status,
     StatusRequest,
     SwitchLink,
+    Thought,
     Token,
     Turn,
 )
@@ -129,7 +130,7 @@ class AsyncStream(Reader):
             if isinstance(event, Token):
                 yield event
 
-    async def events(self) -> AsyncIterator[Token | Notice | Done]:
+    async def events(self) -> AsyncIterator[Token | Thought | Notice | Done]:
         """Every event not read yet, in order, Done last. Raises what ended the request, if an error did."""
         while not self._over:
             event = self._next()

@@ -16,10 +16,11 @@ from hocket_bus.messages import (
     Message,
     Notice,
     Resume,
+    Thought,
     Token,
 )
 
-StreamEvent = Token | Notice | Done
+StreamEvent = Token | Thought | Notice | Done
 
 SILENCE_S = 1.0
 
@@ -51,7 +52,7 @@ class Assembly:
             )
         if isinstance(message, Accepted):
             self.accepted = True
-        if not isinstance(message, Token | Notice | Done | Failed) or message.seq < self._next:
+        if not isinstance(message, Token | Thought | Notice | Done | Failed) or message.seq < self._next:
             return []
         self.accepted = True
         self._early[message.seq] = message

@@ -37,6 +37,7 @@ from hocket_bus.messages import (
     StatusRequest,
     Suggestion,
     SwitchLink,
+    Thought,
     Token,
 )
 from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received
@@ -51,7 +52,7 @@ Receiver = Callable[[Message], None]
 Nudge = Callable[[], list[Message]]
 
 TAKEN = (
-    *(Accepted, Error, Lost, Token, Notice, Done, Failed),
+    *(Accepted, Error, Lost, Token, Thought, Notice, Done, Failed),
     *(Status, LinkSwitched, Explained, Behind, Suggestion, Remembered),
 )
 CLOSED = ("the client was closed", "ask with an open one")

@@ -13,7 +13,7 @@ import structlog
 from msgspec.structs import asdict
 
 from hocket_bus.errors import Busy, HocketError, Unavailable
-from hocket_bus.messages import AggregationOutcome, Done, Finish, Notice, Origin, Outcome, Routing, Token
+from hocket_bus.messages import AggregationOutcome, Done, Finish, Notice, Origin, Outcome, Routing, Thought, Token
 from hocket_bus.shares import Bucket
 from hocket_client import AsyncStream, Options
 
@@ -58,6 +58,7 @@ class Answer:
         self.way = way
         self.notices: list[str] = []
         self.tokens: list[Token] = []  # so far, by their steps
+        self.thoughts: list[str] = []  # before them
         self._stream = stream
         self._begun, self._over = begun, over
         self._people = people
@@ -70,7 +71,7 @@ class Answer:
         """What `hocket explain` takes."""
         return self._stream.request.hex()
 
-    async def events(self) -> AsyncIterator[Token | Notice | Done]:
+    async def events(self) -> AsyncIterator[Token | Thought | Notice | Done]:
         """Every event, Done last. Raises Refusal for what ended the answer, also where the key is revoked meanwhile."""
         try:
             async for event in self._stream.events():
@@ -78,6 +79,8 @@ class Answer:
                 if isinstance(event, Token):
                     self._begun()
                     self.tokens.append(event)
+                elif isinstance(event, Thought):
+                    self.thoughts.append(event.text)
                 elif isinstance(event, Notice):
                     self.notices.append(event.text)
                 yield event

@@ -12,12 +12,26 @@ from fakes import ID, FakePeer, Part, part
 from two_sides import TEXTS, Clock
 
 from hocket_bus.errors import HocketError, Unavailable
-from hocket_bus.messages import Dispatch, Failed, Finish, Passage, Prompt, Sampling, Turn
+from hocket_bus.messages import (
+    MAX_REASONING_CHARS,
+    MAX_THOUGHT_CHARS,
+    Dispatch,
+    Failed,
+    Finish,
+    Passage,
+    Prompt,
+    Reasoning,
+    Sampling,
+    Thought,
+    Token,
+    Turn,
+)
 from hocket_daemon.dispatch.follower import Follower
+from hocket_daemon.dispatch.race import FIRST_S
 from hocket_daemon.dispatch.server_reader import headed
 from hocket_daemon.dispatch.settings import DispatchSettings
 from hocket_daemon.engine.generators.generation import Usage
-from hocket_daemon.engine.generators.generator import TextRequest
+from hocket_daemon.engine.generators.generator import TextRequest, unread
 
 GONE = Unavailable("the server broke off", "look at its log")
 ANSWER = "Ada sang first at noon. Nobody else did so."
@@ -30,9 +44,11 @@ class FakeText:
     request: TextRequest
     on_text: Callable[[str], None]
     on_end: Callable[[Finish | HocketError], None]
+    on_thought: Callable[[str], None]
     usage: Usage | None = None
     ended: bool = False
     left: list[str] = field(default_factory=list)
+    thoughts: list[str] = field(default_factory=list)
 
     def cancel(self) -> None:
         self.end("cancelled")
@@ -45,18 +61,26 @@ class FakeText:
 
 @dataclass
 class FakeServer:
-    """Writes ANSWER in pieces of some letters, from whatever prefix it is given."""
+    """Writes ANSWER in pieces of some letters, from whatever prefix it is given, behind its thoughts."""
 
     continues: bool = True
     is_here: bool = True
     place: str = "elsewhere"
     piece: int = 3
+    thoughts: tuple[str, ...] = ()
     texts: list[FakeText] = field(default_factory=list)
 
-    def generate(self, request: TextRequest, on_text: Callable[[str], None], on_end: Callable[..., None]) -> FakeText:
+    def generate(
+        self,
+        request: TextRequest,
+        on_text: Callable[[str], None],
+        on_end: Callable[..., None],
+        on_thought: Callable[[str], None] = unread,
+    ) -> FakeText:
         rest = ANSWER[len(request.prefix) :]
         pieces = [rest[at : at + self.piece] for at in range(0, len(rest), self.piece)]
-        text = FakeText(request, on_text, on_end, left=pieces)
+        thoughts = [] if request.prefix else list(self.thoughts)
+        text = FakeText(request, on_text, on_end, on_thought, left=pieces, thoughts=thoughts)
         self.texts.append(text)
         return text
 
@@ -65,7 +89,9 @@ class FakeServer:
 
     def step(self) -> None:
         text = next(text for text in self.texts if not text.ended)
-        if text.left:
+        if text.thoughts:
+            text.on_thought(text.thoughts.pop(0))
+        elif text.left:
             text.on_text(text.left.pop(0))
         else:
             text.usage = Usage(7, 3)
@@ -257,3 +283,105 @@ def test_a_passage_in_a_prompt_of_several_says_where_it_is_from() -> None:
     ):
         passage = Passage(document="/a", title=title, ordinal=0, text=text, score=0.5, place=at)
         assert headed(passage) == wanted
+
+
+THOUGHTS = ("Who sang? ", "Ada did, ", "at noon.\n")
+
+
+def test_an_answer_is_the_same_without_its_thoughts(sides: Made) -> None:
+    """Its tokens, its text, its cost; what is thought is read before it, whole and in order, and is no turn."""
+    ends, records = [], []
+    for thoughts in ((), THOUGHTS):
+        both, _ = sides(ask(max_tokens=100, ignore_eos=False, to="server"), FakeServer(thoughts=thoughts))
+        both.begin()
+        both.run_to_the_end()
+        kinds = [type(event) for event in both.reader.events if isinstance(event, Thought | Token)]
+        assert kinds == [Thought] * len(thoughts) + [Token] * len(both.reader.tokens)
+        assert "".join(both.reader.thoughts) == both.reader.done.reasoning == "".join(thoughts)
+        ends.append(both.reader.done)
+        record = both.leader.record()
+        records.append({name: record[name] for name in ("tokens", "prefilled", "decoded", "cost")})
+        both.again(ask(to="server", turns=[Turn(query=both.asked.prompt.query, answer=ANSWER)]))
+        assert both.leader._services.server.texts[-1].request.turns
+    plain, other = ends
+    assert (other.token_ids, other.text, other.finish) == (plain.token_ids, plain.text, plain.finish)
+    assert other.dispatch == plain.dispatch
+    assert records[0] == records[1]
+
+
+def test_an_answer_with_thoughts_is_no_longer_than_it_may_be(sides: Made) -> None:
+    """Whatever the server, which may write until all of its tokens are over, has of them left."""
+    both, server = sides(ask(max_tokens=5, ignore_eos=False, to="server"), FakeServer(thoughts=THOUGHTS))
+    both.begin()
+    both.run_to_the_end()
+    assert (len(both.reader.done.token_ids), both.reader.done.finish) == (5, "length")
+    assert server.texts[0].request.thinks
+    assert server.texts[0].ended
+
+
+@pytest.mark.parametrize("to", ["", "server"])
+def test_a_server_that_thinks_for_long_is_waited_for_where_it_was_named(sides: Made, to: str) -> None:
+    """Else the device begins, and what was thought is no part of its answer."""
+    options = {} if to else {"script": "cloud"}
+    both, server = sides(ask(max_tokens=100, ignore_eos=False, to=to), FakeServer(thoughts=THOUGHTS * 30), **options)
+    both.begin()
+    both.run_while(lambda: not server.texts)
+    for _ in range(10):
+        both.clock.now += FIRST_S * 0.7
+        both.leader.tick(both.clock.now)
+        server.step()
+    both.run_to_the_end()
+    assert {token.source for token in both.reader.tokens} == {"cloud" if to else "device"}
+    assert both.reader.done.reasoning == ("".join(THOUGHTS * 30) if to else "")
+
+
+def test_a_server_that_fails_while_it_thinks_leaves_no_thoughts(sides: Made) -> None:
+    """The device's answer has none of its own."""
+    both, server = sides(ask(max_tokens=10), FakeServer(thoughts=THOUGHTS), script="cloud")
+    both.begin()
+    both.run_while(lambda: not server.texts)
+    server.step()
+    server.texts[-1].end(GONE)
+    both.run_to_the_end()
+    assert both.reader.thoughts == [THOUGHTS[0]]
+    assert both.reader.done.reasoning == ""
+    assert {token.source for token in both.reader.tokens} == {"device"}
+
+
+def test_what_the_clouds_server_thinks_is_read_at_the_device() -> None:
+    """In messages of their own, none too large; a device sends none."""
+    cloud, peer = part("cloud", TEXTS["cloud"]), FakePeer("the device")
+    server = FakeServer(thoughts=("a" * (MAX_THOUGHT_CHARS + 1), "b"))
+    services = replace(cloud.services, reader=server)
+    opening = Dispatch(
+        session=ID, epoch=3, prompt=Prompt(query="Who sang?"), task="answer", sampling=Sampling(), documents=0,
+        eos=[1], relevance_temperature=0.1, wire_mass=0.98, writer="cloud",
+    )  # fmt: skip
+    follower = Follower(services, opening, peer, lambda: None)
+    follower.start()
+    while not server.texts[0].ended:
+        server.step()
+    told = [message for message in peer.sent if isinstance(message, Reasoning)]
+    assert [len(message.text) for message in told] == [MAX_THOUGHT_CHARS, 1, 1]
+    assert "".join(message.text for message in told) == "".join(server.thoughts)
+    assert {(message.session, message.epoch) for message in told} == {(ID, 3)}
+
+
+@pytest.mark.parametrize("longer", [0, 1, MAX_THOUGHT_CHARS])
+def test_a_thought_is_read_as_far_as_it_may_be_long(sides: Made, longer: int) -> None:
+    whole = "x" * (MAX_REASONING_CHARS + longer)
+    both, _ = sides(ask(max_tokens=5, to="server"), FakeServer(thoughts=(whole[:-1], whole[-1:])))
+    both.begin()
+    both.run_to_the_end()
+    assert both.reader.done.reasoning == "".join(both.reader.thoughts) == whole[:MAX_REASONING_CHARS]
+    assert max(map(len, both.reader.thoughts)) <= MAX_THOUGHT_CHARS
+
+
+def test_what_is_thought_behind_the_first_token_is_read_by_nobody(sides: Made) -> None:
+    """An answer's thoughts stand before it."""
+    both, server = sides(ask(max_tokens=100, ignore_eos=False, to="server"), FakeServer(piece=1))
+    both.begin()
+    both.run_while(lambda: not both.reader.tokens)
+    server.texts[0].on_thought("late")
+    both.run_to_the_end()
+    assert (both.reader.thoughts, both.reader.done.reasoning, both.reader.done.text) == ([], "", ANSWER)

@@ -29,6 +29,7 @@ class Heard:
     """What a text calls back."""
 
     pieces: list[str] = field(default_factory=list)
+    thoughts: list[str] = field(default_factory=list)
     ends: list[Finish | HocketError] = field(default_factory=list)
     begun: ServerText | None = None
 
@@ -66,7 +67,13 @@ class World:
             assert not heard.ends
             heard.pieces.append(text)
 
-        heard.begun = self.generator.generate(request, on_text, heard.ends.append)
+        def on_thought(text: str) -> None:
+            assert threading.current_thread() is threading.main_thread()
+            assert not heard.ends
+            assert not heard.pieces
+            heard.thoughts.append(text)
+
+        heard.begun = self.generator.generate(request, on_text, heard.ends.append, on_thought)
         assert not heard.ends
         return heard
 

@@ -36,7 +36,7 @@ def test_a_text_is_what_the_server_streams(tmp_path: Path, api: str) -> None:
         assert (heard.text, heard.ends) == ("The bay", ["eos"])
         assert heard.begun is not None
         assert heard.begun.usage == Usage(7, 3)
-        asked = {"messages": [{"role": "user", "content": PROMPT}]}
+        asked = {"messages": [{"role": "user", "content": PROMPT}], "chat_template_kwargs": {"enable_thinking": False}}
         if api == "completions":
             asked = {"prompt": f"Question: {PROMPT}\nAnswer:"}
         drawn = {"max_tokens": 9, "temperature": 0.0, "top_p": 0.9, "seed": 5}
@@ -277,7 +277,10 @@ def refused(status: int, text: str) -> bytes:
 
 def test_a_server_that_refuses_fields_is_asked_without_them_and_the_next_time_at_once(tmp_path: Path) -> None:
     """Every try is in the ledger."""
-    answers = [refused(400, "use max_completion_tokens, not max_tokens"), refused(422, "extra: seed, stream_options")]
+    answers = [
+        refused(400, "use max_completion_tokens, not max_tokens"),
+        refused(422, "extra: seed, stream_options, chat_template_kwargs"),
+    ]
     said = PLAIN + piece("The bay", "chat") + piece(None, "chat", "stop") + DONE
     with serving(*map(fixed, answers), fixed(said)) as server:
         world = World(server.url, tmp_path, api="chat")

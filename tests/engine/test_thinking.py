@@ -5,16 +5,24 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket_daemon.engine.text.thinking import Thinking
+from hocket_daemon.engine.text.thinking import Thinking, Trimmed
 
 BLANKS = st.text(" \n", max_size=3)
-PLAIN = st.text("ab <>/\n", max_size=12)
+PLAIN = st.text("ab <>/\nİK", max_size=12)
 
 
 def taken(pieces: list[str]) -> str:
     """All of a text that comes in pieces."""
-    thinking = Thinking()
-    return "".join(map(thinking.add, pieces)) + thinking.end()
+    return told_apart(pieces)[1]
+
+
+def told_apart(pieces: list[str]) -> tuple[str, str]:
+    """What is thought, and the text."""
+    thinking, thought, text = Thinking(), "", ""
+    for piece in pieces:
+        text += thinking.add(piece)
+        thought += thinking.thought
+    return thought, text + thinking.end()
 
 
 def cut(text: str, places: list[int]) -> list[str]:
@@ -30,7 +38,7 @@ def test_a_thought_before_a_text_goes(
     thought: str, text: str, tag: str, blanks: tuple[str, str], places: list[int]
 ) -> None:
     whole = f"{blanks[0]}<{tag}>{thought}</{tag}>{blanks[1]}{text}"
-    assert taken(cut(whole, places)) == text.lstrip()
+    assert told_apart(cut(whole, places)) == (thought, text.lstrip())
 
 
 @given(text=PLAIN, places=st.lists(st.integers(0, 99)))
@@ -43,7 +51,14 @@ def test_a_text_without_a_thought_stays_as_it_is(text: str, places: list[int]) -
 def test_a_thought_that_is_not_closed_is_told_apart_from_no_text() -> None:
     thinking = Thinking()
     assert thinking.add("<think>What is") == ""
+    assert "What is".startswith(thinking.thought)
     assert thinking.goes_on
     assert thinking.add(" asked?</think> ") == ""
     assert not thinking.goes_on
     assert thinking.add("The bay") == "The bay"
+
+
+@given(text=st.text("a \n", max_size=12), places=st.lists(st.integers(0, 99)))
+def test_blanks_at_the_ends_go_and_no_others(text: str, places: list[int]) -> None:
+    trimmed = Trimmed()
+    assert "".join(map(trimmed.add, cut(text, places))) == text.strip()

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from .types import (
+    MAX_THOUGHT_CHARS,
     Conversation,
     Count,
     Entry,
@@ -117,11 +118,20 @@ class Standing(Message, frozen=True):
     notices: Annotated[list[Line], Meta(max_length=16)] = []
 
 
+class Reasoning(Message, frozen=True):
+    """A part of what the cloud's server thinks before it writes; no token of the answer."""
+
+    session: Id
+    epoch: Count
+    text: Annotated[str, Meta(max_length=MAX_THOUGHT_CHARS)]
+
+
 CONVERSATION = Conversation(
     codes=range(72, 80),
     entries=(
         Entry(72, Dispatch, "query", "pair"),
         Entry(73, Hold, "control", "pair"),
         Entry(74, Standing, "control", "never"),
+        Entry(75, Reasoning, "targets", "never"),
     ),
 )

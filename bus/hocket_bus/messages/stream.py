@@ -12,6 +12,8 @@ from .aggregation import AggregationOptions, AggregationOutcome
 from .dispatch import DispatchOptions, DispatchOutcome
 from .types import (
     MAX_LOGPROBS,
+    MAX_REASONING_CHARS,
+    MAX_THOUGHT_CHARS,
     MAX_TOKENS,
     Conversation,
     Count,
@@ -191,6 +193,15 @@ class Notice(Message, frozen=True):
     text: Line
 
 
+class Thought(Message, frozen=True):
+    """A part of what a server's model thinks before it answers, which is no part of the answer. `t_s` is a Token's."""
+
+    request: Id
+    seq: Count
+    text: Annotated[str, Meta(max_length=MAX_THOUGHT_CHARS)]
+    t_s: Seconds
+
+
 class Done(Message, frozen=True):
     """The end of a stream that succeeded; every number needed to repeat it. `outcome` is what its mode says of it.
 
@@ -199,6 +210,7 @@ class Done(Message, frozen=True):
     `prompt_tokens` were read on the asked side, in all rows together.
     `routing` is there where the mode chose a way. `unsupported` are the words of `text` that are neither in a passage
     nor in what was asked, where all that were read are known.
+    `reasoning` is what whoever had the first token thought before it, as far as that was told; mostly nothing.
     """
 
     request: Id
@@ -218,6 +230,7 @@ class Done(Message, frozen=True):
     routing: Routing | None = None
     unsupported: Spans = []
     prompt_tokens: Count = 0
+    reasoning: Annotated[str, Meta(max_length=MAX_REASONING_CHARS)] = ""
 
     @property
     def aggregation(self) -> AggregationOutcome:
@@ -257,5 +270,6 @@ CONVERSATION = Conversation(
         Entry(23, Notice, "answer", "never"),
         Entry(24, Done, "answer", "never"),
         Entry(25, Failed, "answer", "never"),
+        Entry(26, Thought, "answer", "never"),
     ),
 )

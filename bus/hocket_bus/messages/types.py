@@ -13,6 +13,8 @@ MAX_LOGPROBS = 20  # of the tokens in one place
 MAX_TURNS = 64  # of a conversation that are told with a question
 MAX_ANSWER_CHARS = 32_000  # of one of them
 MAX_SYSTEM_CHARS = 8_000
+MAX_THOUGHT_CHARS = 10_000  # of one message
+MAX_REASONING_CHARS = 64_000  # of all that is thought before an answer; what is beyond is left out
 MAX_UNSUPPORTED = 256  # words of an answer that are named
 
 Side = Literal["device", "cloud"]

@@ -11,7 +11,19 @@ import structlog
 
 from hocket_bus.errors import BadMessage, HocketError, Unavailable
 from hocket_bus.faults import refused
-from hocket_bus.messages import Dispatch, End, Finish, Hold, Message, Ranked, Side, Standing, Target
+from hocket_bus.messages import (
+    MAX_THOUGHT_CHARS,
+    Dispatch,
+    End,
+    Finish,
+    Hold,
+    Message,
+    Ranked,
+    Reasoning,
+    Side,
+    Standing,
+    Target,
+)
 
 from ..engine.sampling.ranking import UNRANKED, Ranking
 from ..serving.evidence import nearest
@@ -108,6 +120,12 @@ class Follower:
     def on_standing(self, side: Side) -> None:  # noqa: ARG002
         """Tell the device that this side could write."""
         self._report("stands", len(self._chain))
+
+    def on_thought(self, side: Side, text: str) -> None:  # noqa: ARG002
+        """It goes to the device, whose reader may see it."""
+        for at in range(0, len(text), MAX_THOUGHT_CHARS):
+            part = text[at : at + MAX_THOUGHT_CHARS]
+            self._peer.send(Reasoning(session=self.id, epoch=self._opening.epoch, text=part))
 
     def on_token(self, side: Side, step: int, token: int, ranking: Ranking) -> None:  # noqa: ARG002
         """It goes to the device, which alone knows whether the answer ends with it."""

@@ -31,6 +31,7 @@ from .race import SIDES, Action, Begin, Fail, Hold, Notify, Race, Stand, Write, 
 from .remote_writer import NO_CLOUD, WORK_WAIT_S
 from .strategy import Strategy
 from .terms import Terms, options_of
+from .thoughts import Thoughts
 from .writers import AnswerWriter
 
 
@@ -50,6 +51,7 @@ class Leader(Leading):
         self._race = Race(SIDES if self._cloud is not None else ("device",))
         self._mover = strategy.mover(terms, self._to_read)
         self._pacer = Pacer(options_of(reply.ask).pace)
+        self._thoughts = Thoughts(reply)
 
     @property
     def id(self) -> bytes:
@@ -117,6 +119,14 @@ class Leader(Leading):
         """The side could write."""
         self._do(self._race.standing(side, time.monotonic()))
 
+    def on_thought(self, side: Side, text: str) -> None:
+        """What a side thinks before its first token; one that the question is for may take its time."""
+        if self.closed or self._written is not None or self._race.writer is not None:
+            return
+        self._thoughts.add(side, text, is_alone=self._race.is_alone(side))
+        if side == "cloud" and self._terms.begins == "cloud":
+            self._race.thinks(side, time.monotonic())
+
     def on_token(self, side: Side, step: int, token: int, ranking: Ranking) -> None:
         """A side's next token; what it says while another one writes is nobody's."""
         if self._race.writer in (None, side) and not self.closed and self._written is None:
@@ -177,6 +187,7 @@ class Leader(Leading):
                 self._look(side)
             if self.closed:
                 return
+            self._thoughts.pass_on(side)
         self._answer.add(side, token, now)
         trace = Trace(float(side == "device"), self._own.part(len(self._answer) - 1))
         finish = self._reply.add(token, self._source_of(side), ranking, partial(shares_of, trace))

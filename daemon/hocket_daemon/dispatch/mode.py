@@ -20,6 +20,7 @@ from hocket_bus.messages import (
     End,
     Hold,
     Message,
+    Reasoning,
     Refused,
     Sources,
     Standing,
@@ -71,7 +72,7 @@ class DispatchMode:
     name = "dispatch"
     opens: tuple[type[Message], ...] = (Dispatch,)
     takes: tuple[type[Message], ...] = (Target, Hold)
-    answers: tuple[type[Message], ...] = (Target, Standing, Refused, Sources)
+    answers: tuple[type[Message], ...] = (Target, Standing, Reasoning, Refused, Sources)
     ends: tuple[type[Message], ...] = (End,)
 
     def __init__(
@@ -204,6 +205,7 @@ class DispatchMode:
                 session=opening.session,
                 turns=tuple(told.turns),
                 system=told.system,
+                thinks=ask.task == "answer",
             )
             return lambda chain, session: ServerWriter(server, model, request, chain, session)
         if peer is None:

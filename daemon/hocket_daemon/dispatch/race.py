@@ -93,6 +93,12 @@ class Race:
         """Whether it has not failed."""
         return self._states[side] != "gone"
 
+    def is_alone(self, side: Side) -> bool:
+        """Whether it was asked for the first token, and no other one may have that before it as things stand."""
+        spare = other(side)
+        idles = self._states[spare] == "idle" and self._starts_s[spare] == inf
+        return self._states[side] == "asked" and (idles or self._states[spare] == "gone")
+
     # --- events
 
     def start(self, now: float, starts_s: Mapping[Side, float]) -> list[Action]:
@@ -129,6 +135,11 @@ class Race:
             return False, actions
         self._expect_s = now + STALL_S
         return True, actions
+
+    def thinks(self, side: Side, now: float) -> None:
+        """A side that the question is for thinks before its first token: it is not late."""
+        if self.writer is None and self._states[side] == "asked":
+            self._expect_s = now + FIRST_S
 
     def move(self, target: Side, now: float, *, waits: bool) -> list[Action]:
         """The answer is to go on at `target`; `waits`: the writer stops at once, instead of writing on meanwhile."""

@@ -8,7 +8,7 @@ import msgspec
 
 from hocket_bus.errors import BadMessage, HocketError, Unavailable
 from hocket_bus.faults import raised
-from hocket_bus.messages import Dispatch, End, Hold, Message, Refused, Side, Sources, Standing, Target
+from hocket_bus.messages import Dispatch, End, Hold, Message, Reasoning, Refused, Side, Sources, Standing, Target
 
 from ..engine.sampling.ranking import UNRANKED, Ranking
 from ..serving.mode import Peer
@@ -121,10 +121,12 @@ class RemoteWriter:
             self.peer_sources = peer_sources(message, self._chain)
         elif isinstance(message, Standing):
             self._on_standing(message)
-        elif isinstance(message, Target | Refused) and message.epoch != self.epoch:
+        elif isinstance(message, Target | Reasoning | Refused) and message.epoch != self.epoch:
             return
         elif isinstance(message, Refused):
             self._session.on_failed("cloud", raised(message))
+        elif isinstance(message, Reasoning):
+            self._session.on_thought("cloud", message.text)
         elif isinstance(message, Target):
             self._on_target(message)
 

@@ -126,6 +126,7 @@ class ServerReader:
             session=opening.session,
             turns=tuple(told.turns),
             system=told.system,
+            thinks=opening.task == "answer",
         )
         return ServerWriter(self._server, self._model, request, self._chain, self._session, side=self._side)
 

@@ -71,7 +71,10 @@ class ServerWriter:
         self._asked = len(self._model.prompt(prompt, whole.task)) + tokens
         self.work.prompt = self.work.prefilled = self.work.prefilled + self._asked
         self._text = self._server.generate(
-            request, lambda piece: self._on_text(stint, piece), lambda end: self._on_end(stint, end)
+            request,
+            lambda piece: self._on_text(stint, piece),
+            lambda end: self._on_end(stint, end),
+            lambda thought: self._on_thought(stint, thought),
         )
 
     def pause(self) -> None:
@@ -92,6 +95,10 @@ class ServerWriter:
 
     def receive(self, message: Message) -> None:
         """It has no link."""
+
+    def _on_thought(self, stint: int, thought: str) -> None:
+        if stint == self._stint:
+            self._session.on_thought(self._side, thought)
 
     def _on_text(self, stint: int, piece: str) -> None:
         for token in self._model.continued(piece):

@@ -34,6 +34,9 @@ class WritingSession(Protocol):
     def on_standing(self, side: Side) -> None:
         """It could write behind the tokens that there are."""
 
+    def on_thought(self, side: Side, text: str) -> None:
+        """A part of what its model thinks before it writes."""
+
     def on_token(self, side: Side, step: int, token: int, ranking: Ranking) -> None:
         """Its next token; it may be at work on the one behind it. Raises BadMessage for one that cannot be the next."""
 

@@ -13,6 +13,7 @@ from hocket_bus.web.server_address import KeyFile
 AUTO, BUNDLED = "auto", "bundled"
 TUNED = {BUNDLED: "bundled-composition", "smollm2": "smollm2-composition"}  # for composition; the latter is an adapter
 PREFILL_TOKENS = 128
+MAX_THINKING = 65_536  # tokens before an answer
 Engine = Literal["auto", "vllm", "openai"]
 Api = Literal["completions", "chat"]
 
@@ -114,6 +115,15 @@ class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         ),
     ] = "completions"
     key_file: KeyFile = ""
+    thinking: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=MAX_THINKING,
+            description="tokens that the model there may think before each answer, beyond the answer's own; "
+            "0: it is asked not to think (docs/dispatch.md)",
+        ),
+    ] = 0
     connect_wait_s: Annotated[float, Meta(gt=0, description="how long connecting may take"), FOR_EXPERTS] = 5.0
     first_wait_s: Annotated[
         float, Meta(gt=0, description="how long the first piece of a text may take"), FOR_EXPERTS

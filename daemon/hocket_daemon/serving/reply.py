@@ -16,6 +16,8 @@ import msgspec
 from hocket_bus.errors import DeadlineExceeded, HocketError
 from hocket_bus.faults import failed, notice_text
 from hocket_bus.messages import (
+    MAX_REASONING_CHARS,
+    MAX_THOUGHT_CHARS,
     Ask,
     Done,
     Failed,
@@ -28,12 +30,13 @@ from hocket_bus.messages import (
     Routing,
     Source,
     Span,
+    Thought,
     Token,
 )
 
 from ..engine.language_model import LanguageModel
 from ..engine.sampling.ranking import UNRANKED, Ranking
-from ..engine.text.detokenizer import Detokenizer, Transcript
+from ..engine.text.detokenizer import MAX_CHARACTERS, Detokenizer, Transcript
 from ..monitoring.counters import Counters
 from .routing import Route
 from .support import UNFOUNDED, agreed, is_unfounded, unsupported
@@ -118,6 +121,10 @@ class Stream:
     def notice(self, text: str) -> None:
         """Publish something that the reader should know."""
         self._emit(Notice(request=self.request, seq=self.seq, text=text))
+
+    def thought(self, text: str) -> None:
+        """Publish a part of what is thought before the answer."""
+        self._emit(Thought(request=self.request, seq=self.seq, text=text, t_s=self.age_s))
 
     def end(self, event: Done | Failed) -> None:
         """Publish the last event."""
@@ -213,6 +220,7 @@ class Reply:
         self._transcript = Transcript(detokenizer, self._eos, ask.sampling.max_tokens)
         self._waiting: list[_Piece] = []
         self._places: list[Origin] = []  # of the passages that were read here
+        self._reasoning = ""  # what was thought before the answer
 
     @property
     def request(self) -> bytes:
@@ -266,6 +274,17 @@ class Reply:
             self.times_s.append(self._stream.token(step=step, **piece._asdict()))
         self._waiting.clear()
 
+    def think(self, text: str) -> None:
+        """Hand a part of what is thought before the answer to the reader; what is too long is left out."""
+        text = "" if self.closed else text[: MAX_REASONING_CHARS - len(self._reasoning)]
+        self._reasoning += text
+        for at in range(0, len(text), MAX_THOUGHT_CHARS):
+            self._stream.thought(text[at : at + MAX_THOUGHT_CHARS])
+
+    def forget_thoughts(self) -> None:
+        """They were another one's than who writes the answer."""
+        self._reasoning = ""
+
     def notice(self, text: str) -> None:
         """Tell the reader something; the answer goes on."""
         if not self.closed:
@@ -305,6 +324,7 @@ class Reply:
             routing=self.routing,
             unsupported=words,
             prompt_tokens=prompt_tokens,
+            reasoning=self._reasoning[: max(0, MAX_CHARACTERS - len(self._transcript.text))],
         )
         self._stream.end(done)
         return done

@@ -10,7 +10,7 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hocket_bus.messages import Done, Token
+from hocket_bus.messages import Done, Thought, Token
 from hocket_client import Options
 
 from ..body import read
@@ -24,7 +24,7 @@ from ..sending import EventStream, json_response, whole
 from ..ways import way_named
 from .listing import line, timestamp
 
-Shape = Callable[[str], dict[str, Any]]
+Shape = Callable[[str, str], dict[str, Any]]  # of a text, and of what is thought before it
 
 
 class Drawn(Struct, frozen=True):
@@ -103,20 +103,22 @@ async def generate(request: Request) -> Response:
     return await _answered(request, wanted, options, bool(wanted.prompt), _response)
 
 
-def _message(text: str) -> dict[str, Any]:
-    return {"message": {"role": "assistant", "content": text}}
+def _message(text: str, thought: str) -> dict[str, Any]:
+    return {"message": {"role": "assistant", "content": text, **_thinking(thought)}}
 
 
-def _response(text: str) -> dict[str, Any]:
-    return {"response": text}
+def _response(text: str, thought: str) -> dict[str, Any]:
+    return {"response": text, **_thinking(thought)}
+
+
+def _thinking(thought: str) -> dict[str, str]:
+    return {"thinking": thought} if thought else {}
 
 
 def _options(wanted: TalkRequest) -> Options:
     """The client's options. Raises Refusal for what cannot be given."""
     if wanted.format:
         raise unsupported("format", "an answer is text, in no other format", "leave out format")
-    if wanted.think:
-        raise unsupported("think", "hocket does not think aloud", "leave out think")
     told = wanted.options or Drawn()
     is_bounded = told.num_predict is not None and told.num_predict > 0  # others mean: as long as it gets
     return drawn(
@@ -134,7 +136,7 @@ async def _answered(request: Request, wanted: TalkRequest, options: Options, ask
     person: Person = request.state.person
     way = way_named(wanted.model, alone_only=person.alone_only)
     if not asks:  # clients load a model so
-        return json_response({**_head(wanted.model), **shape(""), "done": True, "done_reason": "load"})
+        return json_response({**_head(wanted.model), **shape("", ""), "done": True, "done_reason": "load"})
     answer = await gateway.questions.ask(person, way, options)
     if wanted.stream in (None, True):
         lines = _lines(answer, wanted, shape)
@@ -144,8 +146,8 @@ async def _answered(request: Request, wanted: TalkRequest, options: Options, ask
 
 async def _object(answer: Answer, wanted: TalkRequest, shape: Shape) -> Response:
     done = await answer.done()
-    logprobs = _logprobs(wanted, answer.tokens)
-    return json_response({**_head(wanted.model), **shape(done.text), **logprobs, **_end(done, answer)})
+    logprobs, thought = _logprobs(wanted, answer.tokens), "" if wanted.think is False else done.reasoning
+    return json_response({**_head(wanted.model), **shape(done.text, thought), **logprobs, **_end(done, answer)})
 
 
 async def _lines(answer: Answer, wanted: TalkRequest, shape: Shape) -> AsyncGenerator[bytes]:
@@ -154,9 +156,11 @@ async def _lines(answer: Answer, wanted: TalkRequest, shape: Shape) -> AsyncGene
         async for event in answer.events():
             if isinstance(event, Token):
                 logprobs = _logprobs(wanted, [event])
-                yield line({**_head(model), **shape(event.text), **logprobs, "done": False})
+                yield line({**_head(model), **shape(event.text, ""), **logprobs, "done": False})
+            elif isinstance(event, Thought) and wanted.think is not False:
+                yield line({**_head(model), **shape("", event.text), "done": False})
             elif isinstance(event, Done):
-                yield line({**_head(model), **shape(""), **_end(event, answer)})
+                yield line({**_head(model), **shape("", ""), **_end(event, answer)})
     except Refusal as refusal:
         yield line(refusal.ollama())
 

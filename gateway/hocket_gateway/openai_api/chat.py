@@ -8,7 +8,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hocket_bus.messages import Done, Notice, Token
+from hocket_bus.messages import Done, Notice, Thought, Token
 from hocket_client import Options
 from hocket_client.conversation import ROLES
 
@@ -106,6 +106,8 @@ async def _completion(gateway: Gateway, answer: Answer, wanted: ChatRequest, bas
         "refusal": None,
         "annotations": [each for citation in citations for each in citation.annotations()],
     }
+    if done.reasoning:
+        message["reasoning_content"] = done.reasoning
     logprobs = {"content": entries(answer.tokens), "refusal": None} if wanted.logprobs else None
     choice = {"index": 0, "message": message, "logprobs": logprobs, "finish_reason": FINISHES[done.finish]}
     return json_response(
@@ -182,6 +184,8 @@ async def _chunks(gateway: Gateway, answer: Answer, wanted: ChatRequest, base: s
                     yield chunks.usage(event)
             elif isinstance(event, Notice):
                 yield chunks.delta({"hocket": {"notice": event.text}})
+            elif isinstance(event, Thought):
+                yield chunks.delta({"reasoning_content": event.text})
             else:
                 yield chunks.token(event, marks.token(event) if wanted.marks else event.text)
         yield DONE

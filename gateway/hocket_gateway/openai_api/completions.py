@@ -8,7 +8,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hocket_bus.messages import Done, Notice
+from hocket_bus.messages import Done, Notice, Thought
 from hocket_client import Options
 
 from ..body import read
@@ -97,6 +97,8 @@ async def _chunks(answer: Answer, wanted: CompletionRequest) -> AsyncGenerator[b
                     yield sse(_object(answer, "", None, usage=usage_of(event)) | {"choices": []})
             elif isinstance(event, Notice):
                 yield sse(_object(answer, "", None, hocket={"notice": event.text}, **tail))
+            elif isinstance(event, Thought):  # a text is gone on with without any
+                continue
             else:
                 logprobs = None if wanted.logprobs is None else columns([event], begin)
                 begin += sum(map(len, logprobs["tokens"])) if logprobs else 0

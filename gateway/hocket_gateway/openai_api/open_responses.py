@@ -149,7 +149,7 @@ def _before(gateway: Gateway, person: Person, previous: str) -> Messages:
 
 def _answer_of(found: StoredResponse) -> dict[str, str]:
     resource = msgspec.json.decode(found.resource)
-    return {"role": "assistant", "content": resource["output"][0]["content"][0]["text"]}
+    return {"role": "assistant", "content": resource["output"][-1]["content"][0]["text"]}
 
 
 def _keeper(gateway: Gateway, person: Person, wanted: ResponseRequest, asked: Messages) -> Keep:

@@ -77,12 +77,15 @@ def asked_messages(wanted: ResponseRequest) -> list[dict[str, str]]:
     if not wanted.input:
         raise Refusal(400, "the input is empty", "send a text, or messages", "bad_request", param="input")
     for at, item in enumerate(wanted.input):
+        if item.type == "reasoning":  # clients send back all that they got; a thought is no turn
+            continue
         if item.type != "message" or item.role not in ROLES:
             text = f"an item '{item.type[:50]}' with the role '{item.role[:50]}' is not known"
             raise unsupported(f"input[{at}]", text, f"send messages with the roles {', '.join(ROLES)}")
     return [
         {"role": item.role, "content": text_of(item.content, f"input[{at}].content")}
         for at, item in enumerate(wanted.input)
+        if item.type != "reasoning"
     ]
 
 
@@ -92,6 +95,7 @@ class Resource:
     def __init__(self, answer: Answer, wanted: ResponseRequest, *, stored: bool) -> None:
         self.id = f"resp_{answer.number}"
         self.message_id = f"msg_{answer.number}"
+        self.reasoning_id = f"rs_{answer.number}"
         self._answer = answer
         self._wanted = wanted
         self._stored = stored
@@ -110,7 +114,8 @@ class Resource:
         is_cut = done.finish == "length"
         status = "incomplete" if is_cut else "completed"
         tokens = len(done.token_ids)
-        return self._object(status, [self.message(status, [self.part(done.text, citations)])]) | {
+        message = self.message(status, [self.part(done.text, citations)])
+        return self._object(status, [*self._reasoning(), message]) | {
             "completed_at": int(time.time()),
             "incomplete_details": {"reason": "max_output_tokens"} if is_cut else None,
             "usage": {
@@ -123,8 +128,19 @@ class Resource:
             "hocket": self._answer.facts(done),
         }
 
+    def thought(self) -> str:
+        """All that was streamed of what is thought before the message."""
+        return "".join(self._answer.thoughts)
+
+    def _reasoning(self) -> list[dict[str, Any]]:
+        return [self.reasoning("completed", [thought_part(self.thought())])] if self._answer.thoughts else []
+
+    def reasoning(self, status: str, content: list[dict[str, Any]]) -> dict[str, Any]:
+        """The item before the message, where anything was thought."""
+        return {"type": "reasoning", "id": self.reasoning_id, "status": status, "summary": [], "content": content}
+
     def message(self, status: str, content: list[dict[str, Any]]) -> dict[str, Any]:
-        """The one item of the output."""
+        """The item of the output that is the answer, the last one."""
         return {
             "type": "message",
             "id": self.message_id,
@@ -183,6 +199,11 @@ _FIXED: dict[str, Any] = {
     "tools": [],
     "truncation": "auto",  # the oldest turns go where the context is too short
 }
+
+
+def thought_part(text: str) -> dict[str, Any]:
+    """The one part of what is thought."""
+    return {"type": "reasoning_text", "text": text}
 
 
 def flat(citations: list[Citation]) -> list[dict[str, Any]]:

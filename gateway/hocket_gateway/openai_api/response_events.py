@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
-from hocket_bus.messages import Done, Token
+from hocket_bus.messages import Done, Notice, Thought, Token
 
 from ..citations import Citation
 from ..gateway import Gateway
 from ..questions import Answer, of_token
 from ..refusals import Refusal
-from .resource import Resource, flat
+from .resource import Resource, flat, thought_part
 from .shapes import DONE
 
 Keep = Callable[[dict[str, Any]], None]
@@ -24,24 +24,51 @@ class _Events:
     def __init__(self, resource: Resource) -> None:
         self._resource = resource
         self._numbers = itertools.count()
+        self._at = 0  # of the item that is being written
+        self._thinks = self._writes = False
 
     def event(self, kind: str, **fields: object) -> bytes:
         number = next(self._numbers)
         value = {"type": kind, "sequence_number": number, **fields}
         return f"id: {number}\nevent: {kind}\ndata: ".encode() + msgspec.json.encode(value) + b"\n\n"
 
-    def in_item(self, kind: str, **fields: object) -> bytes:
-        return self.event(kind, item_id=self._resource.message_id, output_index=0, **fields)
-
     def in_part(self, kind: str, **fields: object) -> bytes:
-        return self.in_item(kind, content_index=0, **fields)
+        id = self._resource.reasoning_id if self._thinks else self._resource.message_id
+        return self.event(kind, item_id=id, output_index=self._at, content_index=0, **fields)
 
     def begin(self) -> Iterator[bytes]:
-        resource, begun = self._resource, self._resource.begun()
+        begun = self._resource.begun()
         yield self.event("response.created", response=begun)
         yield self.event("response.in_progress", response=begun)
-        yield self.event("response.output_item.added", output_index=0, item=resource.message("in_progress", []))
-        yield self.in_part("response.content_part.added", part=resource.part("", []))
+
+    def of_items(self, event: Token | Thought | Notice | Done) -> Iterator[bytes]:
+        """What is thought is an item before the message, which begins with the first token, or at the end."""
+        if isinstance(event, Thought):
+            yield from self._think(event.text)
+        elif isinstance(event, Token | Done):
+            yield from self._write()
+
+    def _think(self, text: str) -> Iterator[bytes]:
+        if not self._thinks:
+            self._thinks = True
+            yield from self._added(self._resource.reasoning("in_progress", []), thought_part(""))
+        yield self.in_part("response.reasoning_text.delta", delta=text)
+
+    def _write(self) -> Iterator[bytes]:
+        if self._thinks:
+            text = self._resource.thought()
+            yield self.in_part("response.reasoning_text.done", text=text)
+            yield self.in_part("response.content_part.done", part=thought_part(text))
+            item = self._resource.reasoning("completed", [thought_part(text)])
+            yield self.event("response.output_item.done", output_index=self._at, item=item)
+            self._thinks, self._at = False, self._at + 1
+        if not self._writes:
+            self._writes = True
+            yield from self._added(self._resource.message("in_progress", []), self._resource.part("", []))
+
+    def _added(self, item: dict[str, Any], part: dict[str, Any]) -> Iterator[bytes]:
+        yield self.event("response.output_item.added", output_index=self._at, item=item)
+        yield self.in_part("response.content_part.added", part=part)
 
     def end(self, done: Done, citations: list[Citation], whole: dict[str, Any]) -> Iterator[bytes]:
         part = self._resource.part(done.text, citations)
@@ -49,7 +76,7 @@ class _Events:
             yield self.in_part("response.output_text.annotation.added", annotation_index=index, annotation=annotation)
         yield self.in_part("response.output_text.done", text=done.text, logprobs=part["logprobs"])
         yield self.in_part("response.content_part.done", part=part)
-        yield self.event("response.output_item.done", output_index=0, item=whole["output"][0])
+        yield self.event("response.output_item.done", output_index=self._at, item=whole["output"][-1])
         yield self.event(f"response.{whole['status']}", response=whole)
 
 
@@ -60,6 +87,8 @@ async def events(gateway: Gateway, answer: Answer, resource: Resource, base: str
         for piece in made.begin():
             yield piece
         async for event in answer.events():
+            for piece in made.of_items(event):
+                yield piece
             if isinstance(event, Token):
                 told = {"delta": event.text, "logprobs": resource.logprobs([event])}
                 yield made.in_part("response.output_text.delta", **told, hocket=of_token(event))

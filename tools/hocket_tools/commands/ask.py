@@ -12,7 +12,7 @@ from hocket_bus.messages import MAX_TOKENS, AggregationOptions, Ask, Prompt
 if TYPE_CHECKING:
     from msgspec import Struct
 
-    from hocket_bus.messages import Done, Notice, Token
+    from hocket_bus.messages import Done, Notice, Thought, Token
     from hocket_client import Stream
 
 ASKED, AGGREGATED = Ask(request=bytes(16), topic=bytes(16), prompt=Prompt(query="")), AggregationOptions()
@@ -178,12 +178,23 @@ def ask_people(
 
 
 def print_answer(stream: Stream) -> Done:
-    """Stream the answer in colour to standard output, and its notices to standard error."""
-    from hocket_bus.messages import Notice, Token
+    """Stream the answer in colour to standard output, and its notices to standard error.
+
+    What is thought before it goes there, too, where that is a terminal.
+    """
+    from hocket_bus.messages import Notice, Thought, Token
     from hocket_tools import console
 
-    out, err = console.out(), console.err()
+    out, err, thinks = console.out(), console.err(), False
     for event in stream.events():
+        if isinstance(event, Thought):
+            if err.is_terminal:
+                err.print(console.printable(event.text), style="dim", markup=False, end="")
+                thinks = True
+            continue
+        if thinks:
+            err.print("\n")
+            thinks = False
         if isinstance(event, Token):
             out.print(console.token(event.text, event.source), end="")
         elif isinstance(event, Notice):
@@ -213,7 +224,7 @@ def _ask_json(endpoint: str, question: str, options: dict[str, Any], keys: Path,
         raise
 
 
-def _record(event: Token | Notice | Done, *, sources: bool = True) -> dict[str, Any]:
+def _record(event: Token | Thought | Notice | Done, *, sources: bool = True) -> dict[str, Any]:
     """An event as the flat object that programs read; a Done has the number that `hocket explain` takes."""
     import msgspec
 

@@ -30,7 +30,7 @@ from hocket_bus.web.dialect import PLAIN, Dialect
 
 from ..settings import Api, ServerSettings
 from ..text.detokenizer import MAX_CHARACTERS, Emitter
-from ..text.thinking import Thinking
+from ..text.thinking import Thinking, Trimmed
 from .generation import Usage
 from .generator import TextRequest
 
@@ -78,6 +78,7 @@ class Body:
 class _Part(Struct, frozen=True):
     type: str = "text"
     text: str | None = None
+    thinking: Any = None  # a text, or again parts
 
 
 class _Delta(Struct, frozen=True):
@@ -103,19 +104,26 @@ def continues(api: Api) -> bool:
     return api == "completions"
 
 
-def body_of(request: TextRequest, settings: ServerSettings, dialect: Dialect = PLAIN) -> Body:
-    """The question, its passages, how to draw, the model's name, and nothing else: stop strings stay here.
+def thinking_of(request: TextRequest, settings: ServerSettings) -> int:
+    """Tokens that may be thought before the text; a text that is begun is gone on with at once."""
+    return settings.thinking if request.thinks and not request.prefix else 0
 
+
+def body_of(request: TextRequest, settings: ServerSettings, dialect: Dialect = PLAIN) -> Body:
+    """The question, its passages, how to draw, the model's name, whether to think, and nothing else.
+
+    Stop strings stay here. The template of a chat is asked to let the model think, or not to, as Qwen's calls it.
     Prefix and passages can be told from the rest by their bytes, since JSON escapes each character by itself.
     """
-    sampling = request.sampling
+    sampling, thinking = request.sampling, thinking_of(request, settings)
     if settings.api == "chat":
         asked: dict[str, Any] = {"messages": _messages(request)}
+        asked["chat_template_kwargs"] = {"enable_thinking": thinking > 0}
     else:
         asked = {"prompt": _prompt(request) + request.prefix}
     asked |= {
         "model": settings.model,
-        "max_tokens": sampling.max_tokens,
+        "max_tokens": sampling.max_tokens + thinking,
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
         "seed": sampling.seed % MAX_SEED,
@@ -175,22 +183,26 @@ class Characters:
 
 
 class Streamed:
-    """A text as the chunks of a server come, where it ends, and what it took."""
+    """A text as the chunks of a server come, what is thought before it, where it ends, and what it took."""
 
-    def __init__(self, request: TextRequest, api: Api) -> None:
+    def __init__(self, request: TextRequest, api: Api, thinking: int = 0) -> None:
+        """`thinking` tokens were asked for beyond the text's own."""
         self.finish: Finish | None = None
         self.usage: Usage | None = None
         self.is_over = False  # nothing more is to come that matters
-        self._max_tokens = request.sampling.max_tokens
+        self._max_tokens = request.sampling.max_tokens + thinking
         self._is_chat = api == "chat"
         self._characters = Characters()
         self._thinking = None if request.prefix else Thinking()
         self.has_thought = False  # in the last event
+        self.thought = ""  # what that makes known of it
+        self._reasoning_characters, self._reasoning = Characters(), Trimmed()
+        self._has_reasoning = False
         self._emitter = Emitter(request.stop, strip=request.task == "answer" and not request.prefix)
 
     def add(self, data: str) -> str:
         """The text that an event's data makes readable. Raises what an error in it means, or BadMessage."""
-        self.has_thought = False
+        self.has_thought, self.thought = False, ""
         if not data.strip():  # some servers say so that they are there
             return ""
         if data.strip() == DONE:
@@ -209,8 +221,7 @@ class Streamed:
         written = _written(choice.delta) if self._is_chat else choice.text
         said = self._characters.add(written or "")
         piece = self._emitter.add(self._thinking.add(said) if self._thinking else said)
-        goes_on = self._thinking is not None and self._thinking.goes_on
-        self.has_thought = (goes_on and bool(said)) or _has_thought(choice.delta)
+        self._think(choice.delta, said)
         if self._emitter.stopped:
             self.finish, self.is_over = "stop", True
         elif choice.finish_reason:
@@ -220,15 +231,24 @@ class Streamed:
             piece += self._end("length")
         return piece
 
+    def _think(self, delta: _Delta | None, said: str) -> None:
+        goes_on = self._thinking is not None and self._thinking.goes_on
+        told = self._reasoning_characters.add(_thought(delta))
+        self.thought = self._reasoning.add(told + (self._thinking.thought if self._thinking else ""))
+        self.has_thought = (goes_on and bool(said)) or bool(told)
+        self._has_reasoning = self._has_reasoning or self.has_thought
+
     def _end(self, finish: Finish) -> str:
-        if self._thinking is not None and self._thinking.goes_on:
+        goes_on = self._thinking is not None and self._thinking.goes_on
+        held = self._emitter.add(self._thinking.end()) if self._thinking else ""
+        held += self._emitter.finish()
+        if goes_on or (finish == "length" and self._has_reasoning and not self._emitter.text):
             raise BadRequest(
                 "the server's model thought until its tokens were over, and wrote no answer",
-                "raise --max-tokens, or turn its thinking off there",
+                "raise [server] thinking or --max-tokens, or turn its thinking off there",
             )
-        held = self._emitter.add(self._thinking.end()) if self._thinking else ""
         self.finish = finish
-        return held + self._emitter.finish()
+        return held
 
     def _unsaid(self) -> Finish:
         """Of a server that ends without a reason."""
@@ -243,8 +263,20 @@ def _written(delta: _Delta | None) -> str | None:
     return "".join(part.text or "" for part in content if part.type in {"text", "output_text"})
 
 
-def _has_thought(delta: _Delta | None) -> bool:
-    return delta is not None and bool(delta.reasoning_content or delta.reasoning or isinstance(delta.content, list))
+def _thought(delta: _Delta | None) -> str:
+    """What a piece has of it; some servers tell it twice, under either name."""
+    if delta is None:
+        return ""
+    told = delta.reasoning_content or delta.reasoning
+    parts = delta.content if isinstance(delta.content, list) else []
+    return _text_in(told) + "".join(_text_in(part.thinking) for part in parts if part.type == "thinking")
+
+
+def _text_in(thought: object) -> str:
+    """A text, or that of a list of parts; nothing of what is neither."""
+    if isinstance(thought, list):
+        return "".join(_text_in(part.get("text")) for part in thought if isinstance(part, dict))
+    return thought if isinstance(thought, str) else ""
 
 
 def _chunk(data: str) -> _Chunk:

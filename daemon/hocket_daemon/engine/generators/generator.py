@@ -23,7 +23,7 @@ class TextRequest:
 
     A program's `system` line, `passages` and earlier `turns` are for a server, which reads them first. `prefix` is what
     is written of the text already: what comes goes on from it. `session` is whose the text is, for the ledger where it
-    leaves this machine.
+    leaves this machine. A server's model `thinks` before the text where its settings let it.
     """
 
     prompt: str
@@ -35,6 +35,11 @@ class TextRequest:
     passages: tuple[str, ...] = ()
     turns: tuple[Turn, ...] = ()
     system: str = ""
+    thinks: bool = False
+
+
+def unread(_: str) -> None:
+    """What nobody wants to know."""
 
 
 class Generating(Protocol):
@@ -68,12 +73,13 @@ class TextGenerator(Protocol):
         request: TextRequest,
         on_text: Callable[[str], None],
         on_end: Callable[[Finish | HocketError], None],
+        on_thought: Callable[[str], None] = unread,
     ) -> Generating:
         """Begin a text and return before anything is called back.
 
         `on_text` gets the text piece by piece, no piece empty and none with half a character. `on_end` comes once and
         last: with why the text ended, or with the error that ended it, which is BadRequest for a prefix where it
-        cannot go on from one.
+        cannot go on from one. `on_thought` gets what is thought before the text, piece by piece.
         """
 
 
@@ -94,6 +100,7 @@ class LocalGenerator:
         request: TextRequest,
         on_text: Callable[[str], None],
         on_end: Callable[[Finish | HocketError], None],
+        on_thought: Callable[[str], None] = unread,  # noqa: ARG002 - models here do not think
     ) -> Generating:
         """As TextGenerator says. A prompt that is too long ends with BadRequest, a full model with Busy."""
         sampling, model = request.sampling, self._model

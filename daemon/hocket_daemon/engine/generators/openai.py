@@ -28,9 +28,9 @@ from ...privacy.egress import EgressSettings, Ledger, PeerGate
 from ...privacy.link_switch import CUT, LinkSwitch
 from ..runtime.compute import Post
 from ..settings import ServerSettings
-from .completions import Body, Streamed, body_of, continues, error_of
+from .completions import Body, Streamed, body_of, continues, error_of, thinking_of
 from .generation import Usage
-from .generator import TextRequest
+from .generator import TextRequest, unread
 from .server import server_of
 from .sse import Events
 
@@ -85,6 +85,7 @@ class OpenAIGenerator:
         request: TextRequest,
         on_text: Callable[[str], None],
         on_end: Callable[[Finish | HocketError], None],
+        on_thought: Callable[[str], None] = unread,
     ) -> ServerText:
         """As TextGenerator says.
 
@@ -93,7 +94,7 @@ class OpenAIGenerator:
         not know, BadRequest where it refuses the request, ProtocolError where it streams no text, and else Unavailable.
         """
         connection = HttpConnection(self._server, self._context)
-        text = ServerText(connection, on_text, on_end)
+        text = ServerText(connection, on_text, on_end, on_thought)
         refusal = self._refusal(request)
         if refusal is not None:
             self._post(partial(text.end, refusal, None))
@@ -153,7 +154,11 @@ class OpenAIGenerator:
         if body.prefix_bytes:
             self._gate.add("targets", request.session, body.prefix_bytes)
 
-    def _deliver(self, text: ServerText, piece: str, end: Finish | HocketError | None, usage: Usage | None) -> None:
+    def _deliver(
+        self, text: ServerText, piece: str, thought: str, end: Finish | HocketError | None, usage: Usage | None
+    ) -> None:
+        if thought:
+            self._post(partial(text.think, thought))
         if piece:
             self._post(partial(text.add, piece))
         if end is not None:
@@ -168,11 +173,13 @@ class ServerText:
         connection: HttpConnection,
         on_text: Callable[[str], None],
         on_end: Callable[[Finish | HocketError], None],
+        on_thought: Callable[[str], None],
     ) -> None:
         self.usage: Usage | None = None  # once it has ended, where the server has told
         self._connection = connection
         self._on_text = on_text
         self._on_end = on_end
+        self._on_thought = on_thought
         self._ended = False
 
     def cancel(self) -> None:
@@ -184,6 +191,11 @@ class ServerText:
         """What has come."""
         if not self._ended:
             self._on_text(piece)
+
+    def think(self, piece: str) -> None:
+        """What has come of what is thought before it."""
+        if not self._ended:
+            self._on_thought(piece)
 
     def end(self, end: Finish | HocketError, usage: Usage | None) -> None:
         """Only the first one counts."""
@@ -205,11 +217,11 @@ class _Worker:
         dialect: Dialect,
         learn: Callable[[Dialect], None],
         count: Callable[[int, Body], None],
-        deliver: Callable[[str, Finish | HocketError | None, Usage | None], None],
+        deliver: Callable[[str, str, Finish | HocketError | None, Usage | None], None],
     ) -> None:
         """`learn` gets what the server takes, and `count` the bytes that leave and the body among them.
 
-        `deliver` gets the pieces, then the one end.
+        `deliver` gets the pieces of the text, and of what is thought before it, then the one end.
         """
         self._dialect, self._learn = dialect, learn
         self._server = connection.server
@@ -218,14 +230,14 @@ class _Worker:
         self._request = request
         self._count = count
         self._deliver = deliver
-        self._streamed = Streamed(request, settings.api)
+        self._streamed = Streamed(request, settings.api, thinking_of(request, settings))
         self._has_text = False
 
     def run(self) -> None:
         """Whatever happens, one end is told; nothing that fails behind the text's own end is any."""
         failure = self._failure()
         self._connection.free()
-        self._deliver("", self._streamed.finish or failure or self._broken(), self._streamed.usage)
+        self._deliver("", "", self._streamed.finish or failure or self._broken(), self._streamed.usage)
 
     def _failure(self) -> HocketError | None:
         """Ask, and read to the end."""
@@ -273,10 +285,10 @@ class _Worker:
         while not self._streamed.is_over and (received := self._connection.read(answer, until_s)):
             was_finished, has_come = self._streamed.finish is not None, False
             for data in events.feed(received):
-                if piece := self._streamed.add(data):
-                    has_come = self._has_text = True
-                    self._deliver(piece, None, None)
-                has_come = has_come or self._streamed.has_thought
+                piece = self._streamed.add(data)
+                self._deliver(piece, self._streamed.thought, None, None)
+                self._has_text = self._has_text or bool(piece)
+                has_come = has_come or bool(piece) or self._streamed.has_thought
                 if self._streamed.is_over:
                     return
             if self._streamed.finish is not None and not was_finished:

@@ -1,6 +1,8 @@
-"""A text without what a model thinks aloud before it: models do that of which a server does not tell it apart."""
+"""A text and what a model thinks aloud before it, apart: models do that of which a server does not tell it apart."""
 
 from __future__ import annotations
+
+import re
 
 TAGS = ("<think>", "<thinking>", "<thought>", "<reasoning>")
 
@@ -11,9 +13,13 @@ def closing(tag: str) -> str:
 
 
 class Thinking:
-    """Takes the pieces of a text; what stands in such tags at its very beginning goes, with the blanks around it."""
+    """Takes the pieces of a text; what stands in such tags at its very beginning goes, with the blanks around it.
+
+    `thought` is what the last piece makes known of what stands in them.
+    """
 
     def __init__(self) -> None:
+        self.thought = ""
         self._held = ""  # may be the beginning of a tag, or of the one that closes
         self._closes = ""  # what ends the thought that goes on
         self._has_thought = False
@@ -26,6 +32,10 @@ class Thinking:
 
     def add(self, piece: str) -> str:
         """What of it is text, as far as that is known."""
+        self.thought = ""
+        return self._add(piece)
+
+    def _add(self, piece: str) -> str:
         if self._is_text:
             return piece
         self._held += piece
@@ -35,6 +45,7 @@ class Thinking:
             if not opened:
                 return "" if any(tag.startswith(begun) for tag in TAGS) else self.end()
             self._closes, self._has_thought = closing(opened), True
+            self._held = self._held.lstrip()[len(opened) :]
         return self._behind()
 
     def end(self) -> str:
@@ -44,10 +55,28 @@ class Thinking:
         return held
 
     def _behind(self) -> str:
-        at = self._held.lower().find(self._closes)
-        if at < 0:
-            self._held = self._held[-len(self._closes) :]
+        found = re.search(re.escape(self._closes), self._held, re.IGNORECASE | re.ASCII)
+        if found is None:
+            end = max(0, len(self._held) - len(self._closes) + 1)
+            self.thought, self._held = self.thought + self._held[:end], self._held[end:]
             return ""
-        behind = self._held[at + len(self._closes) :]
+        behind = self._held[found.end() :]
+        self.thought += self._held[: found.start()]
         self._held, self._closes = "", ""
-        return self.add(behind)
+        return self._add(behind)
+
+
+class Trimmed:
+    """Takes the pieces of a text; the blanks at its two ends go."""
+
+    def __init__(self) -> None:
+        self._blanks = ""  # at the end so far
+        self._has_begun = False
+
+    def add(self, piece: str) -> str:
+        """What of it is sure to stay."""
+        whole = self._blanks + piece if self._has_begun else piece.lstrip()
+        written = whole.rstrip()
+        self._blanks = whole[len(written) :]
+        self._has_begun = self._has_begun or bool(written)
+        return written

@@ -32,6 +32,7 @@ from hocket_bus.messages import (
     Skipped,
 )
 from hocket_bus.sockets import Event, Received, Server
+from hocket_daemon.engine.settings import ServerSettings
 from hocket_daemon.privacy.egress import EgressSettings
 from hocket_gateway.people import People
 from hocket_gateway.server import GatewayServer, listener, server
@@ -41,6 +42,7 @@ from waiting import WAIT_S, until
 
 MODELS = ("hocket", "hocket-auto", "hocket-dispatch", "hocket-graph", "hocket-alone")
 SHORT = {"max_tokens": 8, "seed": 7}
+NONE = ServerSettings()
 TOKENS = 24  # of an answer, where a request does not say
 USER = [{"role": "user", "content": "kala mira?"}]
 
@@ -154,9 +156,18 @@ def gateway(settings: ServeSettings) -> Iterator[int]:
 
 @contextmanager
 def served(
-    models: dict[str, Path], *, hold_s: float = 0.0, tapped: bool = False, max_sessions: int = 8, **options: object
+    models: dict[str, Path],
+    *,
+    hold_s: float = 0.0,
+    tapped: bool = False,
+    max_sessions: int = 8,
+    server: ServerSettings = NONE,
+    **options: object,
 ) -> Iterator[Served]:
-    """A pair and its gateway; `hold_s` is what each of the device's decode steps takes at least."""
+    """A pair and its gateway; `hold_s` is what each of the device's decode steps takes at least.
+
+    `server` is the device's.
+    """
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), models, start=False) as made:
         tap = made.stack.enter_context(Tap(made.endpoint("tap"), made.endpoint("cloud"))) if tapped else None
         retrieval = QuotingRetrieval(made.endpoint("device-retrieval"), "device")
@@ -170,6 +181,7 @@ def served(
             egress=egress,
             max_sessions=max_sessions,
             decisions=str(made.folder / "decisions.db"),
+            server=server,
         )
         settings = ServeSettings(
             port=0,

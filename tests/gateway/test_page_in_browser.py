@@ -51,6 +51,24 @@ def test_words_of_no_passage_and_shares_are_marked_in_the_text(front: Served, pa
     assert largest <= named <= {source.document for source in expected.sources}
 
 
+def test_thoughts_stand_folded_before_the_text(page: Browser) -> None:
+    """As text, whatever they say, and only where there are any."""
+    shown = """
+        return Promise.all([import('/page/answers.js'), import('/page/turn.js')]).then(([answers]) => {
+            const answer = answers.newAnswer();
+            for (const text of arguments[0]) answers.take(answer, {choices: [{delta: {reasoning_content: text}}]});
+            answers.take(answer, {choices: [{delta: {content: 'x', hocket: {source: 'cloud'}}}]});
+            const turn = document.body.appendChild(document.createElement('hocket-turn'));
+            turn.show({question: '?', answer, model: 'hocket'});
+            const thoughts = turn.querySelector('details.thoughts');
+            turn.remove();
+            return [thoughts.hidden, thoughts.open, thoughts.lastChild.textContent, answers.textOf(answer)];
+        });
+    """
+    assert page.run(shown, ["<b>a", "\n\nb"]) == [False, False, "<b>a\n\nb", "x"]
+    assert page.run(shown, []) == [True, False, "", "x"]
+
+
 def test_spans_count_characters_and_not_halves_of_them(page: Browser) -> None:
     answer = {"tokens": [["\N{GRINNING FACE}a", "both"], ["bc", "device"]], "unsupported": [[1, 3]]}
     found = page.run("return import('/page/answers.js').then(m => m.pieces(arguments[0]))", answer)

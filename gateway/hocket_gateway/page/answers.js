@@ -15,7 +15,7 @@ const FINISHES = {
 const MIN_SHARE = 0.0005;
 
 export function newAnswer() {
-  return { tokens: [], notices: [], shares: [], sources: [], unsupported: [], finish: "", error: "", id: "", left: null, live: null, over: false };
+  return { tokens: [], thought: "", notices: [], shares: [], sources: [], unsupported: [], finish: "", error: "", id: "", left: null, live: null, over: false };
 }
 
 export function textOf(answer) {
@@ -27,6 +27,7 @@ export function take(answer, chunk) {
   const { source, notice, step, places, shares } = delta.hocket ?? {};
   if (source) answer.tokens.push([delta.content, source]);
   if (notice) answer.notices.push(notice);
+  if (delta.reasoning_content) answer.thought += delta.reasoning_content;
   if (source && shares) comesFrom(answer, places, shares);
   else if (shares) shares.forEach((each, at) => (answer.shares[step + at] = each));
   if (chunk.hocket) end(answer, chunk.hocket, chunk.search_results ?? []);

@@ -14,11 +14,13 @@ export class Turn extends HTMLElement {
   show(turn) {
     this.turn = turn;
     this.text = made("hocket-text", { className: "text" }).show(turn.answer);
+    this.thought = made("p");
+    this.thoughts = made("details", { className: "thoughts", hidden: true }, made("summary", { textContent: "Thoughts" }), this.thought);
     this.notices = made("ul", { className: "notices" });
     this.group = made("hocket-group");
     this.facts = made("div", { className: "facts" });
     this.sources = made("hocket-sources", { hidden: true });
-    const answer = made("div", { className: "answer" }, this.text, this.notices, this.group, this.facts);
+    const answer = made("div", { className: "answer" }, this.thoughts, this.text, this.notices, this.group, this.facts);
     this.append(made("h2", { className: "question", textContent: turn.question }), answer, this.sources);
     this.update();
     return this;
@@ -28,10 +30,17 @@ export class Turn extends HTMLElement {
   update() {
     const { answer } = this.turn;
     const more = this.text.grow();
+    this.think(answer);
     if (this.notices.childElementCount !== answer.notices.length) this.news(answer);
     if (answer.live) this.sources.show(liveSources(answer));
     this.text.ariaBusy = String(!answer.over);
     return more;
+  }
+
+  // What a server thought before the answer, folded.
+  think({ thought = "" }) {
+    this.thoughts.hidden = !thought;
+    if (this.thought.textContent !== thought) this.thought.textContent = thought;
   }
 
   news(answer) {

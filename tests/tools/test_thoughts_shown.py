@@ -52,7 +52,7 @@ def test_thoughts_are_shown_where_somebody_looks(
 
 
 def test_json_has_each_thought_and_all_of_them_at_the_end() -> None:
-    records: list[dict[str, Any]] = [ask._record(event) for event in EVENTS]  # type: ignore[arg-type]
+    records: list[dict[str, Any]] = [ask._record(event) for event in EVENTS]
     assert records[0] == {"event": "thought", "text": "Which\n", "t_s": 0.1}
     assert records[-1]["reasoning"] == "Which\nbay?"
     assert "reasoning" not in records[3]

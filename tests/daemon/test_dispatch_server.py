@@ -385,3 +385,22 @@ def test_what_is_thought_behind_the_first_token_is_read_by_nobody(sides: Made) -
     server.texts[0].on_thought("late")
     both.run_to_the_end()
     assert (both.reader.thoughts, both.reader.done.reasoning, both.reader.done.text) == ([], "", ANSWER)
+
+
+@pytest.mark.parametrize("winner", ["device", "cloud"])
+def test_in_a_race_nobodys_thoughts_are_read_before_the_first_token(sides: Made, winner: str) -> None:
+    """Until then it is not known whose the answer is; with it the winner's are read."""
+    both, server = sides(ask(max_tokens=8), FakeServer(thoughts=THOUGHTS), script="cloud")
+    both.begin()
+    both.run_while(lambda: not server.texts)
+    both.clock.now += FIRST_S
+    both.leader.tick(both.clock.now)
+    for _ in THOUGHTS:
+        server.step()
+    assert (both.reader.thoughts, both.reader.tokens) == ([], [])
+    while not both.reader.tokens:
+        server.step() if winner == "cloud" else Part.chores(both.device)[0]()
+    assert {token.source for token in both.reader.tokens} == {winner}
+    both.run_to_the_end()
+    expected = "".join(THOUGHTS) if winner == "cloud" else ""
+    assert both.reader.done.reasoning == "".join(both.reader.thoughts) == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,3 +63,9 @@ def test_a_thought_that_is_not_closed_is_told_apart_from_no_text() -> None:
 def test_blanks_at_the_ends_go_and_no_others(text: str, places: list[int]) -> None:
     trimmed = Trimmed()
     assert "".join(map(trimmed.add, cut(text, places))) == text.strip()
+
+
+@pytest.mark.parametrize("thought", ["a</thin\u212a>b", "\u0130\u0130", "</THİNK>"])
+def test_what_only_looks_like_the_end_of_a_thought_in_another_case_is_none(thought: str) -> None:
+    """Nor does a letter that is longer in lower case shift where it ends."""
+    assert told_apart([f"<think>{thought}</THINK>The bay"]) == (thought, "The bay")

@@ -89,11 +89,17 @@ def test_no_member_has_more_than_its_most_and_none_of_them_silences_the_device()
     session.step(sharp(7), 10.6)
     own = session.draft(sharp(3), 6.0)
     read = session.dialogue._reader.draft
-    session.exchange._drafts = {name: {1: read(session.draft(FLAT, 10.6))} for name in ("ben", "mallory")}
-    shares = {name: share for name, share, _ in session.exchange._weighed(1, read(own))}
+    claimed = {"ben": 10.6, "mallory": 10.6}
+
+    def shares_by_claims() -> dict[str, float]:
+        session.exchange._drafts = {name: {1: read(session.draft(FLAT, log_h))} for name, log_h in claimed.items()}
+        session.exchange._note_weights(1)
+        return {part.name: part.eta for part in session.exchange._weighed(1, read(own))}
+
+    shares = shares_by_claims()
     assert shares["mallory"] == shares["ben"] < MOST_SAY
-    session.exchange._drafts["ben"] = {1: read(session.draft(FLAT, 0.0))}
-    shares = {name: share for name, share, _ in session.exchange._weighed(1, read(own))}
+    claimed["ben"] = 0.0
+    shares = shares_by_claims()
     assert shares["mallory"] == pytest.approx(MOST_SAY, abs=1e-6)
     assert shares[""] >= MIN_OF_DEVICE
     assert session.exchange.parts[0]["mallory"] > 0.5, "it does lead within the bounds"

@@ -16,7 +16,8 @@ DTYPE = "float32"
 
 def exact(**options: object) -> ModelSettings:
     """The settings of a model whose numbers are compared: its parts are not measured, for the same bits every time."""
-    return ModelSettings(**{"dtype": DTYPE, "prefill_tokens": PREFILL_TOKENS, "threads": 1} | options)  # type: ignore[arg-type]
+    fixed = {"dtype": DTYPE, "prefill_tokens": PREFILL_TOKENS, "threads": 1, "turns": "always"}
+    return ModelSettings(**fixed | options)  # type: ignore[arg-type]
 
 
 def table(model: Path, **options: object) -> str:

@@ -143,7 +143,7 @@ class Daemon:
         opened.callback(compute.close)
         server = self.open_server()
         rows = settings.model.slots // settings.max_sessions
-        reading = reading_of(model, rows, is_server=self._is_remote)
+        reading = reading_of(model, rows, settings.model.turns, is_server=self._is_remote)
         self.services = Services(
             side=self.side,
             model=model,
@@ -357,7 +357,7 @@ class Daemon:
             "model": model.name,
             "compute": self._compute_fact(model),
             "precision": "; ".join(filter(None, (model.precision, model.why))),
-            "reading": f"{self.services.reading.passages} passages of up to {self.services.reading.words} words",
+            "reading": str(self.services.reading),
             "bus": "in real time" if self._comes_first else "at the priority of other programs",
             "retrieval": "connected" if self._retrieval.up else "not connected",
             "requests in work": str(self._requests.in_work(user)),

@@ -6,10 +6,12 @@ import tempfile
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 import pytest
 from harness import WORDS, Pair, pair
 from reference import Reference
 
+from exact import exact
 from hocket_bus.messages import Begin, Dispatch, FindMembers, Message, Prompt, Turn
 from hocket_bus.wire import decode
 from hocket_client import Client
@@ -17,6 +19,7 @@ from hocket_client.question import ask_message
 from hocket_daemon.aggregation.settings import GroupSettings
 from hocket_daemon.privacy.egress import EgressSettings, read
 from hocket_daemon.privacy.history import CLOUD, History, HistoryPolicy
+from hocket_daemon.serving.follow_up import search_text
 from hocket_lab.link import Conditions, start
 from hocket_lab.link.tap import Tap, messages
 from ports import free_port
@@ -76,6 +79,24 @@ def test_a_question_behind_turns_has_the_reference_tokens(tiny_models: dict[str,
             for aggregation in ("coupled", "sync"):
                 got = client.ask("kala mira?", aggregation=aggregation, **asked).result()  # type: ignore[arg-type]
                 assert (got.token_ids, got.aggregation.solo_steps) == (expected, [])
+
+
+@pytest.mark.parametrize("documents", [2, 0])
+def test_models_that_read_no_turns_search_with_them(tiny_models: dict[str, Path], documents: int) -> None:
+    """The tokens are those of the question alone behind what is found for both; without passages turns are read."""
+    reference = Reference(tiny_models)
+    with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
+        for side in ("device", "cloud"):
+            made.start_retrieval(side)
+        models = {side: exact(name=str(tiny_models[side]), turns="never") for side in ("device", "cloud")}
+        made.start_cloud(model=models["cloud"])
+        made.start_device(model=models["device"], egress=EgressSettings(history="all"))
+        asked = SHORT | {"turns": turns(2), "documents": documents, "seed": 5}
+        ask = ask_message("And it?", topic=bytes(16), **asked)  # type: ignore[arg-type]
+        alone = msgspec.structs.replace(ask.prompt, turns=[], sought=search_text(ask.prompt))
+        expected = reference.answer(msgspec.structs.replace(ask, prompt=alone) if documents else ask).ids
+        assert made.client().ask("And it?", **asked).result().token_ids == expected  # type: ignore[arg-type]
+        assert reference.answer(ask).ids != reference.answer(msgspec.structs.replace(ask, prompt=alone)).ids
 
 
 @pytest.mark.parametrize("mode", ["aggregation", "dispatch"])

@@ -336,7 +336,7 @@ class Drafter:
         begin, started_s = self.begin, time.monotonic()
         prefill = read(
             self._services.model,
-            begin.prompt,
+            self._services.reading.prompt(begin.prompt, texts),
             texts,
             task=begin.task,
             room=begin.sampling.max_tokens,

@@ -96,7 +96,7 @@ class Leader(Leading):
         texts, opening = [passage.text for passage in self._own.passages], self._terms.opening
         prompt, missing = measure(
             self._services.model,
-            opening.prompt,
+            self._services.reading.prompt(opening.prompt, texts),
             texts,
             task=opening.task,
             room=opening.sampling.max_tokens,

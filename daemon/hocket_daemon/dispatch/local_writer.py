@@ -150,7 +150,7 @@ class LocalWriter:
         model, room = self._services.model, opening.sampling.max_tokens
         reading = read(
             model,
-            opening.prompt,
+            self._services.reading.prompt(opening.prompt, texts),
             texts,
             task=opening.task,
             room=room,

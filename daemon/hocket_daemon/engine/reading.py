@@ -1,25 +1,42 @@
-"""How much of a side's documents its model reads for a question: what it reads without keeping anybody waiting."""
+"""What a side's model reads for a question: as much of its documents as keeps nobody waiting, and turns or none."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from .language_model import LanguageModel
+import msgspec
+
+from hocket_bus.messages import Prompt
+
+from .language_model import LanguageModel, Shape
+from .settings import ReadsTurns
 
 MIN_WORDS, MAX_WORDS = 64, 512
 FEW, MANY = 2, 4
+SMALL = 400_000_000  # weights, below which a model repeats what it answered before (lab log)
 _SERVER_WORDS = 256  # what it holds is not known: four such passages and an answer go into 2,048 tokens
 
 
 class Reading(NamedTuple):
-    """Words of a passage, and passages for a question that says no number."""
+    """Words of a passage, passages for a question that says no number, and whether turns are read with passages."""
 
     words: int
     passages: int
+    turns: bool = True
+
+    def __str__(self) -> str:
+        """For `hocket status`."""
+        turns = "" if self.turns else ", and no earlier turns with them"
+        return f"{self.passages} passages of up to {self.words} words{turns}"
+
+    def prompt(self, prompt: Prompt, passages: Sequence[str]) -> Prompt:
+        """What of a prompt is read behind these passages; what was searched for them is another matter."""
+        return prompt if self.turns or not passages else msgspec.structs.replace(prompt, turns=[])
 
 
-def reading_of(model: LanguageModel, rows: int, *, is_server: bool) -> Reading:
-    """Of a model with so many `rows` for each session; a server reads all passages in one.
+def reading_of(model: LanguageModel, rows: int, turns: ReadsTurns, *, is_server: bool) -> Reading:
+    """Of a model with so many `rows` for each session; a server reads all passages in one, and all turns.
 
     A passage has no more tokens than one forward pass reads, nor than half of the context: a processor without a GPU
     reads a paragraph, and a GPU a section. With a small model more words do harm besides (lab log).
@@ -27,4 +44,11 @@ def reading_of(model: LanguageModel, rows: int, *, is_server: bool) -> Reading:
     if is_server:
         return Reading(_SERVER_WORDS, MANY)
     tokens = min(model.prefill_tokens, model.slots.context // 2)
-    return Reading(max(MIN_WORDS, min(MAX_WORDS, tokens // 2)), max(FEW, min(MANY, rows - 1)))
+    reads_turns = turns == "always" or (turns == "auto" and _weights(model.shape) >= SMALL)
+    return Reading(max(MIN_WORDS, min(MAX_WORDS, tokens // 2)), max(FEW, min(MANY, rows - 1)), reads_turns)
+
+
+def _weights(shape: Shape) -> int:
+    """About how many a transformer of this shape has, all heads with keys of their own."""
+    layer = 4 * shape.width**2 + 3 * shape.width * shape.feed_forward
+    return shape.layers * layer + shape.vocabulary * shape.width

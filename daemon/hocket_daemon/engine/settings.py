@@ -16,6 +16,7 @@ PREFILL_TOKENS = 128
 MAX_THINKING = 65_536  # tokens before an answer
 Engine = Literal["auto", "vllm", "openai"]
 Api = Literal["completions", "chat"]
+ReadsTurns = Literal["auto", "always", "never"]
 
 
 class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -73,6 +74,13 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = "auto"
 
+    turns: Annotated[
+        ReadsTurns,
+        Meta(
+            description="whether earlier turns of a conversation are read where passages are; `auto`: by a model of "
+            "400 million weights or more, as a smaller one repeats its earlier answers; they are searched with anyway"
+        ),
+    ] = "auto"
     rewrites: Annotated[
         bool,
         Meta(

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 from scripted_server import DONE, PLAIN, Scripted, Step, piece
+
+from hocket_daemon.privacy.egress import read
 
 FACT = re.compile(r"The code of the (\w+) gate is (\w+)")
 UNKNOWN = "Nobody knows."
@@ -60,3 +63,12 @@ def texts(server: Scripted) -> str:
         found.append(head.decode())
         walk(json.loads(body))
     return "\n".join(found)
+
+
+def told_by_class(ledger: Path) -> dict[str, int]:
+    """Bytes that a ledger has of a server on this machine."""
+    sums: dict[str, int] = {}
+    for entry in read(ledger):
+        if entry.peer == "127.0.0.1":
+            sums[entry.kind] = sums.get(entry.kind, 0) + entry.size_bytes
+    return sums

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from family import Family, family
 from harness import ListRetrieval, Pair, pair
-from reading_server import UNKNOWN, passage, prompt, question, reads, sent, texts
+from reading_server import UNKNOWN, passage, prompt, question, reads, sent, texts, told_by_class
 from real_server import SERVERS, listens, llama_server, needs_llama_server, started
 from scripted_server import CHUNKED, PLAIN, Scripted, chunked, piece, refusal, reset, serving
 
@@ -23,7 +23,7 @@ from hocket_bus.messages import Done, Passage, Passages, Search
 from hocket_client import Client
 from hocket_daemon.dispatch.settings import DispatchSettings
 from hocket_daemon.engine.settings import ModelSettings, ServerSettings
-from hocket_daemon.privacy.egress import EgressSettings, ServerEgressSettings, read
+from hocket_daemon.privacy.egress import EgressSettings, ServerEgressSettings
 from hocket_lab.bench.canaries import grams
 from ports import free_port
 from waiting import WAIT_S, until
@@ -95,11 +95,7 @@ def ledger(made: Pair, side: str) -> dict[str, int]:
     daemon = made.device if side == "device" else made.cloud
     assert daemon is not None
     daemon.ledger.write()
-    sums: dict[str, int] = {}
-    for entry in read(made.folder / "ledger"):
-        if entry.peer == "127.0.0.1":
-            sums[entry.kind] = sums.get(entry.kind, 0) + entry.size_bytes
-    return sums
+    return told_by_class(made.folder / "ledger")
 
 
 def shares(done: Done) -> dict[str, float]:

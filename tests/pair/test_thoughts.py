@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from harness import Pair, pair
+from reading_server import told_by_class
 from scripted_server import Scripted, serving
 from test_model_on_a_server import remote
 from thinking_server import ANSWER, FORMS, THOUGHT, thinks
@@ -19,7 +20,7 @@ from hocket_bus.errors import BadRequest, HocketError
 from hocket_bus.messages import Done, Thought, Token
 from hocket_client import AsyncClient, Client
 from hocket_daemon.engine.settings import ServerSettings
-from hocket_daemon.privacy.egress import EgressSettings, ServerEgressSettings, read
+from hocket_daemon.privacy.egress import EgressSettings, ServerEgressSettings
 from hocket_lab.bench.canaries import grams
 from hocket_lab.link.tap import Tap, messages
 from waiting import WAIT_S
@@ -80,11 +81,7 @@ def ledger(made: Pair) -> dict[str, int]:
     """Bytes by class that went to the server."""
     for daemon in filter(None, (made.device, made.cloud)):
         daemon.ledger.write()
-    sums: dict[str, int] = {}
-    for entry in read(made.folder / "ledger"):
-        if entry.peer == "127.0.0.1":
-            sums[entry.kind] = sums.get(entry.kind, 0) + entry.size_bytes
-    return sums
+    return told_by_class(made.folder / "ledger")
 
 
 @pytest.mark.parametrize("where", [of_the_device, of_the_cloud], ids=["the device's", "the cloud's"])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Protocol
 
 import msgspec
 
@@ -17,7 +16,7 @@ from hocket_bus.errors import HocketError
 from hocket_bus.messages import MAX_QUESTION_CHARS, Ask, Finish, Prompt, Sampling
 
 from ..engine.generators.generation import Generated, Generation
-from ..engine.generators.generator import TextRequest
+from ..engine.generators.generator import Generating, TextRequest
 from ..engine.runtime.sequences import read
 from ..engine.sampling.drawing import Rule
 from ..engine.text.detokenizer import Detokenizer, Transcript
@@ -36,13 +35,6 @@ INSTRUCTION = (
 )
 
 
-class Writing(Protocol):
-    """A text on its way."""
-
-    def cancel(self) -> None:
-        """Nobody waits any more."""
-
-
 def is_rewritten(services: Services, ask: Ask) -> bool:
     """Whether this side's model is to write the question again."""
     prompt = ask.prompt
@@ -56,24 +48,22 @@ class Rewriting(Becoming):
         super().__init__(ask, reply)
         self._services, self._begun = services, begun
         self._until_s = time.monotonic() + WAIT_S
-        self._has_begun = False
-        self._writing: Writing = _written(services, ask.prompt, self._on_written)
+        self._writing: Generating = _written(services, ask.prompt, self._on_written)
 
     def due_s(self) -> float:
         """What it became needs, or whoever waits for the model."""
-        return super().due_s() if self._has_begun else min(self._until_s, super().due_s())
+        return super().due_s() if self._inner is not None else min(self._until_s, super().due_s())
 
     def tick(self, now: float) -> None:
         """Do without the model where it is late."""
-        if not self._has_begun and not self._closed and now >= self._until_s:
+        if self._inner is None and not self._closed and now >= self._until_s:
             self._stop()
         else:
             super().tick(now)
 
     def _on_written(self, text: str) -> None:
-        if self._has_begun or self._closed:
+        if self._inner is not None or self._closed:
             return
-        self._has_begun = True
         self._services.counters.add("rewritten_total", by="model" if text else "rules")
         self._reply.ask = msgspec.structs.replace(
             self._ask, prompt=msgspec.structs.replace(self._ask.prompt, sought=text)
@@ -90,7 +80,7 @@ def question_in(text: str) -> str:
     return next(filter(None, lines), "")[:MAX_QUESTION_CHARS]
 
 
-def _written(services: Services, prompt: Prompt, done: Callable[[str], None]) -> Writing:
+def _written(services: Services, prompt: Prompt, done: Callable[[str], None]) -> Generating:
     """`done` gets the question once, empty where there is none."""
     asked = msgspec.structs.replace(prompt, query=INSTRUCTION.format(prompt.query), system="")
     return _by_server(services, asked, done) if services.reader is not None else _by_model(services, asked, done)
@@ -113,7 +103,7 @@ def _by_model(services: Services, asked: Prompt, done: Callable[[str], None]) ->
     )
 
 
-def _by_server(services: Services, asked: Prompt, done: Callable[[str], None]) -> Writing:
+def _by_server(services: Services, asked: Prompt, done: Callable[[str], None]) -> Generating:
     assert services.reader is not None
     told, pieces = services.history.shareable(asked, services.reader.place), list[str]()
 

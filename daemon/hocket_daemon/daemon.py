@@ -138,7 +138,7 @@ class Daemon:
             opened.callback(model.stored.close)
         decisions = Decisions(Path(settings.decisions) if settings.decisions else None)
         opened.callback(decisions.close)
-        self._explaining = Explaining(decisions, self.ledger, self.server, self.bus.post)
+        self._explaining = Explaining(decisions, self.ledger, self.server, post=self.bus.post, sweep=self._sweep)
         compute = self._parts.compute(self.bus.post, model.read)
         opened.callback(compute.close)
         server = self.open_server()
@@ -213,8 +213,7 @@ class Daemon:
     def step(self) -> None:
         """Wait for events and whatever is due by then."""
         self._loop.run(self._turn)
-        if self.sessions.sweep(time.monotonic()):
-            self._requests.forget()
+        self._sweep()
         self._background.step(time.monotonic(), self.idle())
         self.server.load, self.server.waiting = len(self.services.admission), self.services.compute.waiting
         self.server.first_tokens_s = list(self.services.first_tokens.quantiles_s)
@@ -228,6 +227,10 @@ class Daemon:
         if now >= due_s or now - self._ticked_s >= TICK_S:
             self._ticked_s = now
             self.tick(now)
+
+    def _sweep(self) -> None:
+        if self.sessions.sweep(time.monotonic()):
+            self._requests.forget()
 
     def stop(self) -> None:
         """Ask the main loop to end at once; safe from any thread and from signal handlers."""

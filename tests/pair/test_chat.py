@@ -70,7 +70,7 @@ def test_what_can_be_said_besides(made: Pair, chat: Chat) -> None:
     assert not file_of(made).exists()
     _, shown, after = chat("kala?", "/sources", "/why", "/alone", "/alone", "mira?")
     assert "device-0" in after
-    assert "question" in shown
+    assert [line.split() for line in shown.splitlines()].count(["question", "kala?"]) == 1
     assert "asking this device only" in after
     assert "asking the cloud, too" in after
     assert len(saved_turns(file_of(made))) == 2
@@ -100,6 +100,7 @@ def test_what_is_kept_is_checked(made: Pair, chat: Chat) -> None:
 
 def test_another_daemons_conversation_is_not_kept(made: Pair, chat: Chat) -> None:
     """There is no folder of its own for it here."""
-    status, _, _ = chat("kala?", options=("--endpoint", made.endpoint("device")))
+    status, shown, _ = chat("kala?", "/why", options=("--endpoint", made.endpoint("device")))
     assert status == 0
+    assert ["question", "kala?"] in [line.split() for line in shown.splitlines()]
     assert not file_of(made).exists()

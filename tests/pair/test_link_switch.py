@@ -141,11 +141,10 @@ def test_an_answers_record_has_what_left_for_it(tiny_models: dict[str, Path]) ->
 
 
 def explained(made: Pair, *, alone: bool) -> dict[str, Any]:
-    """The record of an answer, by the bus; it is kept in the turn of the loop behind the answer's end."""
+    """The record of an answer, by the bus: it is there as soon as the answer is."""
     client = made.client()
     stream = client.ask(QUESTION, alone=alone, **OPTIONS)  # type: ignore[arg-type]
     stream.result()
-    until(lambda: client.status().facts["requests in work"] == "0")
     found = client.explain(stream.request)
     assert found["record"]["question"] == QUESTION
     return dict(found["record"])

@@ -21,11 +21,17 @@ class Explaining:
     """Keeps the records of sessions that are over, and reads them to whoever may read their file, too."""
 
     def __init__(
-        self, decisions: Decisions, ledger: Ledger, server: Server, post: Callable[[Callable[[], None]], None]
+        self,
+        decisions: Decisions,
+        ledger: Ledger,
+        server: Server,
+        *,
+        post: Callable[[Callable[[], None]], None],
+        sweep: Callable[[], None],
     ) -> None:
-        """`post` runs what it is given on the main thread."""
+        """`post` runs what it is given on the main thread; `sweep` has `keep` called of all sessions that are over."""
         self._decisions, self._ledger = decisions, ledger
-        self._server, self._post = server, post
+        self._server, self._post, self._sweep = server, post, sweep
 
     def add_to(self, routes: Routes) -> None:
         """Take what clients ask."""
@@ -58,6 +64,7 @@ class Explaining:
             refused = Untrusted("records have the questions of all users", "there, run: hocket explain")
             self._server.send(event.route, error_message(refused, asked.request))
             return
+        self._sweep()  # whoever has the end of an answer may ask at once
         answer = partial(self._answer, event.route, asked.request)
         self._decisions.find(asked.number, lambda found: self._post(partial(answer, found)))
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hocket_bus.deadline import Deadline
-from hocket_bus.errors import BadRequest, HocketError
+from hocket_bus.errors import HocketError
 from hocket_bus.messages import MAX_TOKENS
 from hocket_tools.commands.ask import ASKED, DRAWN, AskedHome, Documents, Known, Mode, Within
 
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
     from hocket_bus.messages import Done
     from hocket_client import Chat, Client, Stream
 
-RECORDED_S, AGAIN_S = 2.0, 0.05  # how long a record of an answer may take, and between two looks
 EXAMPLE = """Examples:
 
 hocket chat
@@ -163,10 +160,16 @@ class Conversation:
             self._note(line)
 
     def _why(self) -> None:
-        if self._file is None or self._done is None:
-            self._note("this is known of answers of this machine's pair alone")
-        elif not _explained(self._done.request.hex(), self._file.parent):
-            self._note("this answer is not recorded: decisions in device.toml names no file, or it is forgotten")
+        from hocket_daemon.serving.decisions import DecisionRecord
+        from hocket_tools.commands.explain import show
+
+        if self._done is None:
+            self._note("nothing was answered yet")
+            return
+        try:
+            show(DecisionRecord(**self._client.explain(self._done.request)))
+        except HocketError as error:
+            self._note(str(error))
 
     def _turn_alone(self) -> None:
         self._alone = not self._alone
@@ -183,18 +186,3 @@ class Conversation:
         from hocket_tools import console
 
         self._err.print(console.printable(text), style="dim", markup=False, highlight=False)
-
-
-def _explained(number: str, home: Path) -> bool:
-    """Whether the record of an answer was there to show: a daemon writes it behind the answer."""
-    from hocket_tools.commands.explain import explain
-
-    deadline = Deadline.after(RECORDED_S)
-    while not deadline.passed:
-        try:
-            explain(number, home=home)
-        except BadRequest:
-            time.sleep(AGAIN_S)
-        else:
-            return True
-    return False

@@ -54,7 +54,7 @@ def explain(
     elif json_object:
         typer.echo(json.dumps(found._asdict(), ensure_ascii=False))
     else:
-        _show(found)
+        show(found)
 
 
 def _list(found: list[DecisionRecord], json_object: bool) -> None:
@@ -71,8 +71,8 @@ def _list(found: list[DecisionRecord], json_object: bool) -> None:
     console.out().print(table)
 
 
-def _show(found: DecisionRecord) -> None:
-    """Names and values in lines; what is a list of records becomes a table."""
+def show(found: DecisionRecord) -> None:
+    """Print a record for people: names and values in lines; what is a list of records becomes a table."""
     from hocket_tools import console
 
     out, record = console.out(), found.record

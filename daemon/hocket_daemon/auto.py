@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import msgspec
 
 from hocket_bus.errors import BadRequest, HocketError
-from hocket_bus.messages import AggregationOptions, Ask, GateDecision, Passages
+from hocket_bus.messages import AggregationOptions, Ask, GateDecision
 
 from .aggregation.leader_terms import options_of
 from .aggregation.mode import AggregationMode
@@ -23,7 +23,7 @@ from .graph.settings import GateSettings
 from .monitoring.counters import Counters
 from .serving.becoming import Becoming
 from .serving.circle import Circle
-from .serving.follow_up import search_text
+from .serving.follow_up import Found, find
 from .serving.mode import Peer, Session
 from .serving.reply import Reply
 from .serving.routing import Route
@@ -139,15 +139,15 @@ class Gating(Becoming):
     def start(self, passages: int, *, there: bool) -> None:
         """Search; without another side, which `there` says, there is nothing to decide."""
         if there:
-            self._lookups.search(search_text(self._ask.prompt), passages, "", self._on_found, self._ask.within)
+            find(self._lookups, self._ask.prompt, passages, self._on_found, within=self._ask.within)
         else:
             self._go(NO_OTHER_SIDE)
 
-    def _on_found(self, outcome: Passages | HocketError) -> None:
+    def _on_found(self, outcome: Found | HocketError) -> None:
         if isinstance(outcome, HocketError):
             self.fail(outcome)
         else:
-            self._gate.decide(search_text(self._ask.prompt), outcome, self._lookups, self._go)
+            self._gate.decide(outcome.text, outcome.passages, self._lookups, self._go)
 
     def _go(self, gate: GateDecision) -> None:
         if not self._closed:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket_bus.messages import MAX_QUESTION_CHARS, Prompt, Turn
-from hocket_daemon.serving.follow_up import refers, search_text
+from hocket_bus.errors import HocketError, Unavailable
+from hocket_bus.messages import MAX_QUESTION_CHARS, Passage, Passages, Prompt, Turn
+from hocket_daemon.serving.follow_up import AS_NEAR, NEAR, Found, chosen, find, refers, search_text, search_texts
+from hocket_daemon.serving.retrieval import NO_PASSAGES
 
 LIGHTHOUSE = "When was the lighthouse of Brightholm built?"
 
@@ -73,3 +78,48 @@ def test_the_question_itself_is_always_searched_and_nothing_of_what_was_answered
     assert text == search_text(Prompt(query=query, turns=[Turn(query=each, answer="") for each in before]))
     assert search_text(Prompt(query=query)) == query.strip()
     assert refers(query) or text == query.strip()
+    assert search_texts(Prompt(query=query, turns=turns))[0] == query.strip()[:MAX_QUESTION_CHARS]
+
+
+def passages(*scores: float) -> Passages:
+    found = [Passage(document=f"{score}", title="", ordinal=0, text="t", score=score) for score in scores]
+    return msgspec.structs.replace(NO_PASSAGES, passages=found)
+
+
+@given(alone=st.lists(st.floats(-1, 1)), together=st.lists(st.floats(-1, 1)))
+def test_what_a_question_finds_by_itself_is_read_where_it_is_near_and_about_as_near(
+    alone: list[float], together: list[float]
+) -> None:
+    """Whatever is found: of one search nothing is chosen."""
+    one, both = passages(*alone).passages, passages(*together).passages
+    best, other = max(alone, default=-1.0), max(together, default=-1.0)
+    assert chosen([one, both]) == (0 if best >= NEAR and best >= AS_NEAR * other else 1)
+    assert chosen([one]) == 0
+
+
+class Slow:
+    """Lookups that answer when they are told to."""
+
+    def __init__(self) -> None:
+        self.asked: dict[str, Callable[[Passages | HocketError], None]] = {}
+
+    def search(self, query: str, k: int, scorer: str, done: Callable[..., None], within: object, *, words: int) -> None:
+        assert (k, scorer, within, words) == (3, "s", ("letters",), 64)
+        self.asked[query] = done
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+@pytest.mark.parametrize("failing", [None, 0, 1])
+def test_both_searches_end_in_one_outcome(order: tuple[int, int], failing: int | None) -> None:
+    """In whichever order they come; where one fails the question does."""
+    slow, told = Slow(), list[Found | HocketError]()
+    prompt = Prompt(query="How high is it?", turns=[Turn(query=LIGHTHOUSE, answer="")])
+    find(slow, prompt, 3, told.append, scorer="s", within=("letters",), words=64)  # type: ignore[arg-type]
+    assert list(slow.asked) == search_texts(prompt)
+    outcomes: list[Passages | HocketError] = [passages(0.2), passages(0.5)]
+    if failing is not None:
+        outcomes[failing] = Unavailable("away")
+    for number, place in enumerate(order):
+        assert len(told) == 0, number
+        list(slow.asked.values())[place](outcomes[place])
+    assert told == [outcomes[failing] if failing is not None else Found(search_texts(prompt)[1], passages(0.5))]

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from harness import ListRetrieval
 from naive_contrast import contrasted
@@ -26,7 +27,7 @@ from hocket_daemon.engine.runtime.sequences import SequenceGroup
 from hocket_daemon.engine.sampling.distribution import Distribution, truncate
 from hocket_daemon.engine.sampling.drawing import Rule, exponential
 from hocket_daemon.engine.sampling.heads import mix as mix_rows
-from hocket_daemon.serving.follow_up import search_text
+from hocket_daemon.serving.follow_up import Found, chosen, search_texts
 from hocket_daemon.serving.passage_weights import explained, weigh
 from hocket_lab.forcing import Forced, read_at_once, rows_behind
 
@@ -44,7 +45,10 @@ class Expected:
 class Reference:
     """Answers an Ask as the pair must."""
 
-    def __init__(self, models: dict[str, Path], scorer: str = "list", contrast: float = 0.0) -> None:
+    def __init__(
+        self, models: dict[str, Path], scorer: str = "list", contrast: float = 0.0, *, reads_turns: bool = True
+    ) -> None:
+        self._reads_turns = reads_turns
         self._scorer = scorer
         self._contrast = contrast
         self._teachers: dict[str, Forced] = {}
@@ -77,13 +81,7 @@ class Reference:
     def _read(self, ask: Ask) -> Iterator[tuple[dict[str, SequenceGroup], dict[str, list[Passage]]]]:
         readings, found = {}, {}
         for side, model in self._models.items():
-            retrieval = ListRetrieval.__new__(ListRetrieval)
-            retrieval.side, retrieval.documents, retrieval.scorers = side, 5, [self._scorer]
-            found[side] = retrieval.answer(
-                Search(
-                    request=bytes(16), query=search_text(ask.prompt), k=FEW if ask.documents is None else ask.documents
-                )
-            ).passages
+            found[side] = self._found(ask, side).passages.passages
             texts = [p.text for p in found[side]]
             room = ask.sampling.max_tokens
             readings[side] = read_at_once(
@@ -93,11 +91,22 @@ class Reference:
                 task=ask.task,
                 room=room,
                 alone=bool(self._contrast),
-                turns=ask.prompt.turns,
+                turns=self._as_read(ask.prompt).turns,
             )
         yield readings, found
         for reading in readings.values():
             reading.close()
+
+    def _as_read(self, prompt: Prompt) -> Prompt:
+        return prompt if self._reads_turns else msgspec.structs.replace(prompt, turns=[])
+
+    def _found(self, ask: Ask, side: str) -> Found:
+        retrieval = ListRetrieval.__new__(ListRetrieval)
+        retrieval.side, retrieval.documents, retrieval.scorers = side, 5, [self._scorer]
+        k, texts = FEW if ask.documents is None else ask.documents, search_texts(ask.prompt)
+        answers = [retrieval.answer(Search(request=bytes(16), query=text, k=k)) for text in texts]
+        at = chosen([answer.passages for answer in answers])
+        return Found(texts[at], answers[at])
 
     def _shares_of(
         self,
@@ -178,7 +187,7 @@ class Reference:
         length = weighed_by(len(ids), DEFAULTS.reweigh_every) if weights in ("dynamic", "likelihood") else 0
         scores = [0.0 if weights == "off" else passage.score for passage in found]
         if length:
-            asked = search_text(ask.prompt)
+            asked = self._found(ask, side).text
             text = query(asked, self._models["device"].text(ids[:length]))
             if text != asked:  # those scores came with the passages
                 now = [ListRetrieval.score(None, text, passage.document, self._scorer) for passage in found]  # type: ignore[arg-type]
@@ -187,11 +196,11 @@ class Reference:
         return weigh(scores, DEFAULTS.relevance_temperature, heard)
 
     def _heard(self, ask: Ask, found: list[Passage], side: str) -> NDArray[np.float64]:
-        prompt = repr(ask.prompt)
-        keys = [(prompt, ask.task, passage.text, side) for passage in found]
+        prompt = self._as_read(ask.prompt)
+        keys = [(repr(prompt), ask.task, passage.text, side) for passage in found]
         for key in keys:
             if key not in self._surprises:
-                self._surprises[key] = self._surprise(ask.prompt, *key[1:])
+                self._surprises[key] = self._surprise(prompt, *key[1:])
         return np.array([self._surprises[key] for key in keys])
 
     def _surprise(self, prompt: Prompt, task: Task, passage: str, side: str) -> list[float]:

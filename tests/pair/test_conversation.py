@@ -6,7 +6,6 @@ import tempfile
 from pathlib import Path
 from typing import Literal
 
-import msgspec
 import pytest
 from harness import WORDS, Pair, pair
 from reference import Reference
@@ -19,7 +18,8 @@ from hocket_client.question import ask_message
 from hocket_daemon.aggregation.settings import GroupSettings
 from hocket_daemon.privacy.egress import EgressSettings, read
 from hocket_daemon.privacy.history import CLOUD, History, HistoryPolicy
-from hocket_daemon.serving.follow_up import search_text
+from hocket_daemon.serving import follow_up
+from hocket_daemon.serving.follow_up import NEAR
 from hocket_lab.link import Conditions, start
 from hocket_lab.link.tap import Tap, messages
 from ports import free_port
@@ -81,10 +81,16 @@ def test_a_question_behind_turns_has_the_reference_tokens(tiny_models: dict[str,
                 assert (got.token_ids, got.aggregation.solo_steps) == (expected, [])
 
 
-@pytest.mark.parametrize("documents", [2, 0])
-def test_models_that_read_no_turns_search_with_them(tiny_models: dict[str, Path], documents: int) -> None:
-    """The tokens are those of the question alone behind what is found for both; without passages turns are read."""
-    reference = Reference(tiny_models)
+@pytest.mark.parametrize(("documents", "near"), [(2, NEAR), (2, 1.1), (0, NEAR)])
+def test_models_that_read_no_turns_search_with_them(
+    tiny_models: dict[str, Path], monkeypatch: pytest.MonkeyPatch, documents: int, near: float
+) -> None:
+    """The tokens are those of the question alone behind what is found, by it or for both where nothing is `near`.
+
+    Without passages turns are read.
+    """
+    monkeypatch.setattr(follow_up, "NEAR", near)
+    reading, searching = Reference(tiny_models), Reference(tiny_models, reads_turns=False)
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
         for side in ("device", "cloud"):
             made.start_retrieval(side)
@@ -93,10 +99,9 @@ def test_models_that_read_no_turns_search_with_them(tiny_models: dict[str, Path]
         made.start_device(model=models["device"], egress=EgressSettings(history="all"))
         asked = SHORT | {"turns": turns(2), "documents": documents, "seed": 5}
         ask = ask_message("And it?", topic=bytes(16), **asked)  # type: ignore[arg-type]
-        alone = msgspec.structs.replace(ask.prompt, turns=[], sought=search_text(ask.prompt))
-        expected = reference.answer(msgspec.structs.replace(ask, prompt=alone) if documents else ask).ids
+        expected = (searching if documents else reading).answer(ask).ids
         assert made.client().ask("And it?", **asked).result().token_ids == expected  # type: ignore[arg-type]
-        assert reference.answer(ask).ids != reference.answer(msgspec.structs.replace(ask, prompt=alone)).ids
+        assert searching.answer(ask).ids != reading.answer(ask).ids
 
 
 @pytest.mark.parametrize("mode", ["aggregation", "dispatch"])

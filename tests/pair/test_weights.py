@@ -17,6 +17,7 @@ from hocket_bus.sockets import Event, Received
 from hocket_client.question import ask_message
 from hocket_daemon.aggregation.drafter import RelevanceWeights
 from hocket_daemon.aggregation.relevance import query, weighed_by
+from hocket_daemon.serving.follow_up import Found
 from hocket_daemon.serving.prefix import PrefixChain
 from hocket_daemon.serving.retrieval import NO_PASSAGES
 from waiting import WAIT_S
@@ -76,7 +77,7 @@ def test_what_is_known_or_never_needed_is_not_asked_for(room: int, texts: list[s
     def failed(reason: HocketError) -> None:
         pytest.fail(str(reason))
 
-    weights = RelevanceWeights(begin, found, score, decode, on_news=lambda: None, on_static=failed)
+    weights = RelevanceWeights(begin, Found("Who?", found), score, decode, on_news=lambda: None, on_static=failed)
     drafted = PrefixChain(bytes(16), 0)
     for step in range(min(5, room)):
         assert weights.of(step, drafted) == weights.of(step, drafted)

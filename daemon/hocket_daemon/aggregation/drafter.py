@@ -22,7 +22,7 @@ from ..engine.runtime.sequences import SequenceGroup, read
 from ..engine.sampling.distribution import Distribution
 from ..engine.sampling.heads import Heads, Made, Probabilities, contrast_of, made
 from ..privacy.disclosure import SessionDisclosure
-from ..serving.follow_up import search_text
+from ..serving.follow_up import Found, find, search_text
 from ..serving.gatherer import Find, nothing
 from ..serving.passage_weights import explained, weigh
 from ..serving.prefix import PrefixChain
@@ -114,7 +114,7 @@ class RelevanceWeights:
     def __init__(
         self,
         begin: Begin,
-        found: Passages,
+        found: Found,
         scorer: Scorer,
         decode: Callable[[list[int]], str],
         *,
@@ -127,17 +127,17 @@ class RelevanceWeights:
         `on_static` once where there will be no more: what is not weighed yet is weighed by the question alone.
         """
         self._begin = begin
-        self._found = found
+        self._found = found.passages
         self._scorer = scorer
         self._decode = decode
         self._on_news = on_news
         self._on_static = on_static
-        self._dynamic = begin.weights in REWEIGHED and bool(found.passages)
-        self._scores = [0.0 if begin.weights == "off" else passage.score for passage in found.passages]
+        self._dynamic = begin.weights in REWEIGHED and bool(self._found.passages)
+        self._scores = [0.0 if begin.weights == "off" else passage.score for passage in self._found.passages]
         self._likelihoods = NO_LIKELIHOODS
         self._static = self._weighing(self._scores)
         self._queries: dict[int, str] = {}  # by prefix
-        self._question = search_text(begin.prompt)
+        self._question = found.text
         self._by_query: dict[str, Weighing | None] = {self._question: self._static}  # None: asked for
 
     def add_likelihoods(self, likelihoods: NDArray[np.float64]) -> None:
@@ -261,8 +261,9 @@ class Drafter:
         elif self._find is not None:
             self._stop_finding = self._find(self._on_passages)
         else:
-            text, within, words = search_text(begin.prompt), self._session.within, self._services.reading.words
-            self._lookups.search(text, begin.documents, begin.scorer, self._on_passages, within, words=words)
+            within, words = self._session.within, self._services.reading.words
+            k, scorer = begin.documents, begin.scorer
+            find(self._lookups, begin.prompt, k, self._on_found, scorer=scorer, within=within, words=words)
 
     def close(self) -> None:
         """Free the rows, behind whatever the compute thread still does with them."""
@@ -312,12 +313,17 @@ class Drafter:
         decoding = self._decoding = _Decoding(step, drafted.digest, weighing.log_h, interrupt)
 
     def _on_passages(self, outcome: Outcome[Passages]) -> None:
+        text = search_text(self.begin.prompt)
+        self._on_found(outcome if isinstance(outcome, HocketError) else Found(text, outcome))
+
+    def _on_found(self, outcome: Outcome[Found]) -> None:
         if self.closed:
             return
         if isinstance(outcome, HocketError):
             self._session.fail(outcome)
             return
-        self.passages, self.retrieval_s = outcome, outcome.seconds
+        self.passages = outcome.passages
+        self.retrieval_s = self.passages.seconds
         self.weights = RelevanceWeights(
             self.begin,
             outcome,
@@ -326,7 +332,7 @@ class Drafter:
             on_news=self.draft_next,
             on_static=self._on_static,
         )
-        self._prefill([passage.text for passage in outcome.passages])
+        self._prefill([passage.text for passage in self.found])
 
     def _on_static(self, reason: HocketError) -> None:
         log.warning("weighed by the question alone from here on", reason=str(reason))

@@ -8,7 +8,8 @@ from hocket_bus.errors import HocketError
 from hocket_bus.messages import Dispatch, Passages, Side
 
 from ..engine.runtime.sequences import rows_of
-from ..serving.follow_up import search_text
+from ..serving import follow_up
+from ..serving.follow_up import Found
 from ..serving.gatherer import Find
 from ..serving.prefix import PrefixChain
 from ..serving.retrieval import NO_PASSAGES
@@ -44,11 +45,15 @@ def _search(services: Services, opening: Dispatch, session: WritingSession) -> F
 
     def find(done: Callable[[Passages | HocketError], None]) -> Callable[[], None]:
         lookups = services.retrieval.lookups(session.user)
+
+        def told(outcome: Found | HocketError) -> None:
+            done(outcome.passages if isinstance(outcome, Found) else outcome)
+
         if opening.documents == 0:
             done(NO_PASSAGES)
         else:
-            text, words = search_text(opening.prompt), services.reading.words
-            lookups.search(text, opening.documents, "", done, session.within, words=words)
+            within, words = session.within, services.reading.words
+            follow_up.find(lookups, opening.prompt, opening.documents, told, within=within, words=words)
         return lookups.close
 
     return find

@@ -1,21 +1,29 @@
 """What is searched for a question of a conversation: the question, and what those before it are about.
 
 "And when does it close?" is searched with words of the questions before it, the latest first, and counts twice beside
-them: the conversation may have come to something else. A question that says by itself what it is about is searched
-alone.
+them. It is searched alone, too: the conversation may have come to something else, and where that finds what is near and
+about as near, it has. A question that says by itself what it is about is searched alone.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple, Protocol
 
-from hocket_bus.messages import MAX_QUESTION_CHARS, Prompt
+from hocket_bus.errors import HocketError
+from hocket_bus.messages import MAX_QUESTION_CHARS, Passages, Prompt
 from hocket_retrieval.lexical import telling_words
+
+from .retrieval import Lookups
 
 # Chosen on half of MTRAG's conversations and of hocket's own: with more words what was asked about before is found.
 FEWEST_WORDS = 4  # that tell something in a question that stands for itself
 WORDS_BEFORE = 2  # of earlier questions that are searched with one that does not, and
 WORDS_MEANT = 3  # where a pronoun stands for some of them
+NEAR = 0.4  # the score from which on what a question finds by itself may be what it is about,
+AS_NEAR = 0.9  # and as a share of the best that it finds with words of those before it
 _PRONOUNS = {
     "English": "it its they them their theirs this that these those he him his she her hers there one ones such same "
     "another other others else more also too both either neither former latter",
@@ -28,20 +36,82 @@ _GOING_ON = re.compile(r"(and|but|so|also|what about|how about|und|aber|et|mais|
 _WORD = re.compile(r"\w+")
 
 
-def search_text(prompt: Prompt) -> str:
-    """The query itself where no turn came before it, or it refers to none; as long as a question may be.
+class Found(NamedTuple):
+    """Passages, and the text that found them."""
 
-    What a model has made of query and turns is searched instead.
+    text: str
+    passages: Passages
+
+
+def find(
+    lookups: Lookups,
+    prompt: Prompt,
+    k: int,
+    done: Callable[[Found | HocketError], None],
+    *,
+    scorer: str = "",
+    within: Sequence[str] = (),
+    words: int = 0,
+) -> None:
+    """Search for what `prompt` asks; `done` gets, once and within a deadline, what is found or an error."""
+    texts = search_texts(prompt)
+    outcomes = dict[str, Passages | HocketError]()
+
+    def take(text: str, outcome: Passages | HocketError) -> None:
+        outcomes[text] = outcome
+        if len(outcomes) == len(texts):
+            done(_outcome([(each, outcomes[each]) for each in texts]))
+
+    for text in texts:
+        lookups.search(text, k, scorer, partial(take, text), within, words=words)
+
+
+def _outcome(outcomes: Sequence[tuple[str, Passages | HocketError]]) -> Found | HocketError:
+    found = list[Found]()
+    for text, outcome in outcomes:
+        if isinstance(outcome, HocketError):
+            return outcome
+        found.append(Found(text, outcome))
+    return found[chosen([each.passages.passages for each in found])]
+
+
+class Scored(Protocol):
+    """A passage, and how near it is."""
+
+    @property
+    def score(self) -> float:
+        """Up to 1."""
+
+
+def chosen(found: Sequence[Sequence[Scored]]) -> int:
+    """Which is read of what each of a prompt's `search_texts` has found."""
+    alone, best = (max((each.score for each in passages), default=0.0) for passages in (found[0], found[-1]))
+    return 0 if alone >= max(NEAR, AS_NEAR * best) else len(found) - 1
+
+
+def search_text(prompt: Prompt) -> str:
+    """What is searched where one search has to do."""
+    return search_texts(prompt)[-1]
+
+
+def search_texts(prompt: Prompt) -> list[str]:
+    """The query itself, and behind it, where it refers to turns before it, the query with words of theirs.
+
+    None is longer than a question may be. What a model has made of query and turns is searched instead.
     """
     if prompt.sought:
-        return prompt.sought
+        return [prompt.sought]
     query = prompt.query.strip()
-    if not prompt.turns or not refers(query):
-        return query[:MAX_QUESTION_CHARS]
-    said = set(telling_words(query))
+    alone, earlier = query[:MAX_QUESTION_CHARS], _words_before(prompt) if refers(query) else []
+    return [alone, " ".join([query, query, *earlier])[:MAX_QUESTION_CHARS]] if earlier else [alone]
+
+
+def _words_before(prompt: Prompt) -> list[str]:
+    """Those of earlier questions that tell something and that this one has not, the latest first."""
+    said = set(telling_words(prompt.query))
     earlier = telling_words(" ".join(turn.query for turn in reversed(prompt.turns)))
-    number = WORDS_MEANT if _has_pronoun(query) else WORDS_BEFORE
-    return " ".join([query, query, *[word for word in earlier if word not in said][:number]])[:MAX_QUESTION_CHARS]
+    number = WORDS_MEANT if _has_pronoun(prompt.query) else WORDS_BEFORE
+    return [word for word in earlier if word not in said][:number]
 
 
 def refers(question: str) -> bool:

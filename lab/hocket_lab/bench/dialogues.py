@@ -22,7 +22,7 @@ from rich.progress import track
 from hocket_bus.messages import Done, Prompt, Turn
 from hocket_client import Client, Options
 from hocket_daemon.engine.settings import AUTO
-from hocket_daemon.serving.follow_up import search_text
+from hocket_daemon.serving.follow_up import chosen, search_texts
 from hocket_lab.bench.invented import holds
 from hocket_lab.bench.product import EMBEDDING_PRECISION, EMBEDDING_THREADS
 from hocket_lab.bench.report import Report, Row, bootstrap
@@ -44,13 +44,13 @@ COLUMNS = ("kind", "way", "turns", "first", *(f"among_{number}" for number in AM
 Dialogue = Sequence[Mapping[str, Any]]
 
 
-def _as_asked(before: Sequence[str], last: str) -> str:
-    return search_text(Prompt(query=last, turns=[Turn(query=each, answer="") for each in before]))
+def _as_asked(before: Sequence[str], last: str) -> list[str]:
+    return search_texts(Prompt(query=last, turns=[Turn(query=each, answer="") for each in before]))
 
 
-WAYS: dict[str, Callable[[Sequence[str], str], str]] = {
-    LAST: lambda _, last: last,
-    JOINED: lambda before, last: " ".join([*before, last]),
+WAYS: dict[str, Callable[[Sequence[str], str], list[str]]] = {
+    LAST: lambda _, last: [last],
+    JOINED: lambda before, last: [" ".join([*before, last])],
     PRODUCT: _as_asked,
 }
 
@@ -97,9 +97,10 @@ def _searched(data: Mapping[str, Any], dialogues: Mapping[int, Dialogue], settin
         for at, turns in track(dialogues.items(), "searching", console=console.err(), transient=True):
             for number, turn in enumerate(turns[1:], 1):
                 before = [each["question"] for each in turns[:number]]
-                for way, text in WAYS.items():
-                    found = collection.search(text(before, turn["question"]), max(AMONG)).passages
-                    right = [passage.document in turn["notes"] for passage in found]
+                for way, texts in WAYS.items():
+                    asked = texts(before, turn["question"])
+                    found = [collection.search(text, max(AMONG)).passages for text in asked]
+                    right = [passage.document in turn["notes"] for passage in found[chosen(found)]]
                     place = right.index(True) + 1 if any(right) else 0
                     yield _row(at, number, turn, way) | {"place": place}
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 from rich.progress import track
 
 from hocket_bus.messages import Prompt, Turn
-from hocket_daemon.serving.follow_up import search_text
+from hocket_daemon.serving.follow_up import chosen, search_texts
 from hocket_lab.bench.graph import sets
 from hocket_lab.bench.product import EMBEDDING_PRECISION, EMBEDDING_THREADS
 from hocket_lab.bench.report import Report, Row
@@ -35,13 +35,13 @@ ASKED = ("mtrag", "chunking")
 COLUMNS = ("device", "way", "questions", "hit_1", "hit_5", "rank", "span_recall", "words_returned")
 
 
-def _as_asked(question: sets.Question) -> str:
-    return search_text(Prompt(query=question.last, turns=[Turn(query=each, answer="") for each in question.before]))
+def _as_asked(question: sets.Question) -> list[str]:
+    return search_texts(Prompt(query=question.last, turns=[Turn(query=each, answer="") for each in question.before]))
 
 
-WAYS: dict[str, Callable[[sets.Question], str]] = {
-    "last": lambda question: question.last,
-    "all": lambda question: " ".join([*question.before, question.last]),
+WAYS: dict[str, Callable[[sets.Question], list[str]]] = {
+    "last": lambda question: [question.last],
+    "all": lambda question: [" ".join([*question.before, question.last])],
     "product": _as_asked,
 }
 
@@ -82,10 +82,10 @@ def _measured(loaded: sets.Sets, device: str, embedder: Embedder, settings: Sett
     follow_ups = [question for question in questions if question.before]
     with tempfile.TemporaryDirectory(prefix="hocket-") as folder, Collection(Path(folder), embedder) as collection:
         collection.add(loaded.documents[device])
-        for way, text in WAYS.items():
+        for way, texts in WAYS.items():
             if follow_ups:
                 yield _row(
-                    device, f"turns: {way}", follow_ups, _searched(collection, follow_ups, text, settings.passages)
+                    device, f"turns: {way}", follow_ups, _searched(collection, follow_ups, texts, settings.passages)
                 )
         yield _row(device, "product", questions, _searched(collection, questions, WAYS["product"], settings.passages))
 
@@ -110,11 +110,15 @@ def _row(
 
 
 def _searched(
-    collection: Collection, questions: Sequence[sets.Question], text: Callable[[sets.Question], str], passages: int
+    collection: Collection,
+    questions: Sequence[sets.Question],
+    texts: Callable[[sets.Question], list[str]],
+    passages: int,
 ) -> Iterator[tuple[int, float | None, int]]:
     """Of each question the place of the first passage that is evidence, 0 for none; the recall of its spans; words."""
     for question in questions:
-        found = collection.search(text(question), passages).passages
+        searched = [collection.search(text, passages).passages for text in texts(question)]
+        found = searched[chosen(searched)]
         held = [question.gold.holds(passage.document, passage.text) for passage in found]
         recall = question.gold.recall([passage.text for passage in found]) if question.gold.spans else None
         yield held.index(True) + 1 if any(held) else 0, recall, sum(len(each.text.split()) for each in found)

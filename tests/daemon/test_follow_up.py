@@ -78,7 +78,14 @@ def test_the_question_itself_is_always_searched_and_nothing_of_what_was_answered
     assert text == search_text(Prompt(query=query, turns=[Turn(query=each, answer="") for each in before]))
     assert search_text(Prompt(query=query)) == query.strip()
     assert refers(query) or text == query.strip()
-    assert search_texts(Prompt(query=query, turns=turns))[0] == query.strip()[:MAX_QUESTION_CHARS]
+    assert search_texts(Prompt(query=query, turns=turns))[0] == query.strip()
+
+
+def test_nothing_is_searched_twice() -> None:
+    """A question may be so long that no word of another comes along: whoever waited for two answers would for ever."""
+    query = "it " * MAX_QUESTION_CHARS
+    texts = search_texts(Prompt(query=query, turns=[Turn(query=LIGHTHOUSE, answer="")]))
+    assert texts == [query[:MAX_QUESTION_CHARS]]
 
 
 def passages(*scores: float) -> Passages:

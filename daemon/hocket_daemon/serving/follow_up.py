@@ -102,8 +102,9 @@ def search_texts(prompt: Prompt) -> list[str]:
     if prompt.sought:
         return [prompt.sought]
     query = prompt.query.strip()
-    alone, earlier = query[:MAX_QUESTION_CHARS], _words_before(prompt) if refers(query) else []
-    return [alone, " ".join([query, query, *earlier])[:MAX_QUESTION_CHARS]] if earlier else [alone]
+    earlier = _words_before(prompt) if refers(query) else []
+    texts = [query, " ".join([query, query, *earlier])] if earlier else [query]
+    return list(dict.fromkeys(text[:MAX_QUESTION_CHARS] for text in texts))
 
 
 def _words_before(prompt: Prompt) -> list[str]:

@@ -46,14 +46,14 @@ def _search(services: Services, opening: Dispatch, session: WritingSession) -> F
     def find(done: Callable[[Passages | HocketError], None]) -> Callable[[], None]:
         lookups = services.retrieval.lookups(session.user)
 
-        def told(outcome: Found | HocketError) -> None:
+        def taken(outcome: Found | HocketError) -> None:
             done(outcome.passages if isinstance(outcome, Found) else outcome)
 
         if opening.documents == 0:
             done(NO_PASSAGES)
         else:
             within, words = session.within, services.reading.words
-            follow_up.find(lookups, opening.prompt, opening.documents, told, within=within, words=words)
+            follow_up.find(lookups, opening.prompt, opening.documents, taken, within=within, words=words)
         return lookups.close
 
     return find

@@ -14,13 +14,12 @@ from hocket_bus.sockets import Gone, Greeted, Received
 
 from .config import CloudSettings
 from .daemon import Daemon
-from .engine.generators.generator import TextGenerator
-from .engine.generators.openai import open_server
 from .engine.settings import Engine
 from .graph.federation import Federation
 from .graph.relay import Relay
 from .parts import PRODUCT, Parts
-from .privacy.egress import EgressSettings
+from .privacy.egress import EgressSettings, ServerPolicy
+from .privacy.link_switch import LinkSwitch
 from .serving.gatherer import Gatherer
 from .serving.openings import Openings
 
@@ -34,10 +33,10 @@ class CloudDaemon(Daemon):
         self._own_settings = settings
         super().__init__(settings, "cloud", parts, silence_s=settings.silence_s)
 
-    def open_server(self) -> TextGenerator | None:
-        """The one of [server]: it writes memory of this side's documents, and dispatched answers of its own clients."""
+    def server_policy(self) -> ServerPolicy:
+        """It writes memory of this side's documents, and dispatched answers of its own clients, or is its model."""
         egress = EgressSettings(passages=self.settings.egress.passages, history="all")
-        return open_server(self.settings.server, self.bus.post, egress, self.ledger, "cloud")
+        return ServerPolicy(egress, self.ledger, LinkSwitch())
 
     def open_gatherer(self) -> Gatherer:
         """The devices that share with this cloud."""

@@ -35,7 +35,7 @@ from hocket_bus.sockets import Bus, Event, Gone, Greeted, GuardedLoop, LinkDown,
 
 from .config import DaemonSettings
 from .engine.catalog.engines import open_model, remote_model
-from .engine.generators.generator import TextGenerator
+from .engine.generators.openai import open_server
 from .engine.language_model import LanguageModel
 from .engine.preemption import Interrupt
 from .engine.reading import reading_of
@@ -47,8 +47,9 @@ from .monitoring.status import StatusBoard
 from .parts import Parts
 from .priority import come_first
 from .privacy.disclosure import Disclosure
-from .privacy.egress import Ledger
+from .privacy.egress import EgressSettings, Ledger, ServerPolicy
 from .privacy.history import History, HistoryPolicy
+from .privacy.link_switch import LinkSwitch
 from .profiling.decode_times import Profiling
 from .serving.admission import Admission
 from .serving.background import Background
@@ -102,9 +103,12 @@ class Daemon:
         self.history = History(history, self.ledger.path)
         self._silence_s = silence_s
         self._is_remote = settings.model.engine == "openai"
+        self._aggregates = not self._is_remote or settings.server.logprobs > 0
+        self._opened = ExitStack()  # closed in reverse order
         model: LanguageModel
         if self._is_remote:
-            model = remote_model(settings.model, settings.server, side)
+            remote = model = remote_model(settings.model, settings.server, side, self.server_policy())
+            self._opened.callback(remote.close)
         else:
             model = open_model(settings.model, side, settings.kv)
         if model.why:
@@ -120,7 +124,6 @@ class Daemon:
         self.disclosure = self.open_disclosure()
         self.peer: Callable[[], Peer | None] = _nobody  # the other side for a client's question
         self.duties: list[Duty] = []  # what a side does beside answering
-        self._opened = ExitStack()  # closed in reverse order
         with ExitStack() as undo:
             undo.callback(self._opened.close)
             self._open(model)
@@ -141,9 +144,10 @@ class Daemon:
         self._explaining = Explaining(decisions, self.ledger, self.server, post=self.bus.post, sweep=self._sweep)
         compute = self._parts.compute(self.bus.post, model.read)
         opened.callback(compute.close)
-        server = self.open_server()
+        egress, ledger, switch = self.server_policy()
+        server = open_server(settings.server, self.bus.post, egress, ledger, self.side, switch=switch)
         rows = settings.model.slots // settings.max_sessions
-        reading = reading_of(model, rows, settings.model.turns, is_server=self._is_remote)
+        reading = reading_of(model, rows, settings.model.turns, is_server=not self._aggregates)
         self.services = Services(
             side=self.side,
             model=model,
@@ -155,6 +159,7 @@ class Daemon:
             reading=reading,
             server=None if self._is_remote else server,
             reader=server if self._is_remote else None,
+            aggregates=self._aggregates,
             shares_drafts=self._shares_drafts,
             rewrites=settings.model.rewrites,
             history=self.history,
@@ -178,9 +183,9 @@ class Daemon:
         self._at_retrieval.add([Chunks, Error], self._background.on_reply)
         self._at_retrieval.add([*ANSWERS, Error], self.services.retrieval.on_reply)
 
-    def open_server(self) -> TextGenerator | None:
-        """The server of text, which writes instead of the other side or is this one's model; None: there is none."""
-        return None
+    def server_policy(self) -> ServerPolicy:
+        """Of the server of [server], which writes instead of the other side or is this one's model."""
+        return ServerPolicy(EgressSettings(), self.ledger, LinkSwitch())
 
     def open_disclosure(self) -> Disclosure | None:
         """What bounds what drafts tell others; None where nothing does."""
@@ -332,7 +337,7 @@ class Daemon:
             tokenizer=model.fingerprint,
             model=model.name,
             streams_port=self.settings.advertise_streams,
-            aggregates=not self._is_remote,
+            aggregates=self._aggregates,
         )
 
     # --- the other side

@@ -22,8 +22,6 @@ from hocket_bus.sockets import Link, LinkDown, LinkDraining, LinkUp, Received
 from .config import DeviceSettings
 from .daemon import Daemon
 from .engine.catalog.engines import open_model
-from .engine.generators.generator import TextGenerator
-from .engine.generators.openai import open_server
 from .engine.generators.server import server_of
 from .engine.runtime.compute import Compute
 from .graph.graph_device import GraphDevice
@@ -33,7 +31,7 @@ from .monitoring.counters import labelled
 from .parts import PRODUCT, Parts
 from .privacy.budget import PrivacyBudget
 from .privacy.disclosure import Disclosure
-from .privacy.egress import TO_REMEMBER, TO_SHARE, PeerGate, fact, obstacle
+from .privacy.egress import TO_REMEMBER, TO_SHARE, PeerGate, ServerPolicy, fact, obstacle
 from .privacy.link_switch import CUT, LinkSwitch
 from .profiling.decode_times import link_fact, network_facts
 from .serving.cluster import CloudLink, Cluster, ClusterPeer, OnPeer
@@ -126,9 +124,9 @@ class DeviceDaemon(Daemon):
         self._opened.callback(compute.close)
         return replace(self.services, model=model, compute=compute)
 
-    def open_server(self) -> TextGenerator | None:
-        """The one of [server]."""
-        return open_server(self.settings.server, self.bus.post, self._egress, self.ledger, switch=self._switch)
+    def server_policy(self) -> ServerPolicy:
+        """By [egress], and while the link is not cut."""
+        return ServerPolicy(self._egress, self.ledger, self._switch)
 
     def open_disclosure(self) -> Disclosure | None:
         """That of [group]."""

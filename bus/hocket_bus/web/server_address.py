@@ -50,8 +50,8 @@ class ServerAddress:
         """How errors name it."""
         return f"the server at {self.authority}"
 
-    def post(self, data: bytes, accept: str) -> bytes:
-        """A whole request with JSON, for an answer of the type `accept`."""
+    def post(self, data: bytes, accept: str, *, keeps: bool = False) -> bytes:
+        """A whole request with JSON, for an answer of the type `accept`; more follow where it `keeps` the line."""
         lines = [
             f"POST {self.path} HTTP/1.1",
             f"Host: {self.authority}",
@@ -60,7 +60,7 @@ class ServerAddress:
             "Content-Type: application/json",
             f"Content-Length: {len(data)}",
             *([f"Authorization: Bearer {self.key}"] if self.key else []),
-            "Connection: close",
+            f"Connection: {'keep-alive' if keeps else 'close'}",
         ]
         return "".join(f"{line}\r\n" for line in [*lines, ""]).encode("ascii") + data
 

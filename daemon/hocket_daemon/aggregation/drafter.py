@@ -342,12 +342,13 @@ class Drafter:
         begin, started_s = self.begin, time.monotonic()
         prefill = read(
             self._services.model,
-            self._services.reading.prompt(begin.prompt, texts),
+            self._services.reading.prompt(self._services.readable(begin.prompt), texts),
             texts,
             task=begin.task,
             room=begin.sampling.max_tokens,
             likelihood=begin.weights in BY_LIKELIHOOD and bool(texts),
             alone=bool(begin.contrast) or self._disclosure is not None,
+            session=begin.session,
         )
 
         def done(outcome: Outcome[SequenceGroup]) -> None:

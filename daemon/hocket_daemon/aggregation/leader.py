@@ -365,7 +365,8 @@ class Leader(DraftingLeader):
         return outcome_of(drafter, steps), sources, drafter.prompt_tokens
 
     def _readers(self) -> list[str]:
-        return [CLOUD] if self._partner.together else []
+        reader = self._services.reader
+        return [*([CLOUD] if self._partner.together else []), *([reader.place] if reader is not None else [])]
 
     def _farewell(self, reason: str) -> End:
         return End(session=self.id, reason=reason, tokens=len(self._steps))

@@ -1,6 +1,6 @@
 """DRAGON: both sides generate in parallel from their own documents, and their distributions are aggregated.
 
-A server tells text and no probabilities. Where a side's model is one there is nothing to aggregate: one side writes.
+Where a side's model is a server that tells text and no probabilities there is nothing to aggregate: one side writes.
 """
 
 from __future__ import annotations
@@ -138,9 +138,9 @@ class AggregationMode:
         )
 
     def _remote(self, peer: Peer | None) -> Side | None:
-        """The side whose model is a server."""
+        """The side whose model is a server that tells text alone."""
         own = self._services.side
-        if self._services.reader is not None:
+        if not self._services.aggregates:
             return own
         return other(own) if peer is not None and not peer.aggregates else None
 

@@ -44,7 +44,7 @@ class ServerReader:
         self.continues = services.reader.continues
         self.work = Work()
         self._model, self._server, self._opening = services.model, services.reader, opening
-        self._history = services.history
+        self._services = services
         self._chain, self._session, self._side = chain, session, side
         self._find, self._stop_finding = find, nothing
         self._writer: ServerWriter | None = None  # once the passages are there
@@ -117,7 +117,7 @@ class ServerReader:
 
     def _writer_of(self, passages: list[str]) -> ServerWriter:
         opening = self._opening
-        told = self._history.shareable(opening.prompt, self._server.place)
+        told = self._services.readable(opening.prompt)
         request = TextRequest(
             told.query,
             opening.sampling,

@@ -12,7 +12,7 @@ from hocket_bus.messages import Task
 
 from .preemption import Interrupt
 from .sampling.heads import Heads
-from .segments import Segment
+from .segments import Contents, Segment
 from .text.tokenizer import Layout, Prefix
 
 
@@ -29,6 +29,9 @@ class Memory(Protocol):
 
     def take(self, rows: int) -> list[int]:
         """Free rows, now empty. Raises Busy, or BadRequest for more than there are."""
+
+    def declare(self, row: int, contents: Contents) -> None:
+        """What a row will hold, before it is read. Raises Forbidden where that may not leave for whoever reads it."""
 
     def give_back(self, rows: Sequence[int]) -> None:
         """Free rows."""

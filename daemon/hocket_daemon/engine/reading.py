@@ -36,7 +36,7 @@ class Reading(NamedTuple):
 
 
 def reading_of(model: LanguageModel, rows: int, turns: ReadsTurns, *, is_server: bool) -> Reading:
-    """Of a model with so many `rows` for each session; a server reads all passages in one, and all turns.
+    """Of a model with so many `rows` for each session; a server of text reads all passages in one, and all turns.
 
     A passage has no more tokens than one forward pass reads, nor than half of the context: a processor without a GPU
     reads a paragraph, and a GPU a section. With a small model more words do harm besides (lab log).
@@ -44,7 +44,8 @@ def reading_of(model: LanguageModel, rows: int, turns: ReadsTurns, *, is_server:
     if is_server:
         return Reading(_SERVER_WORDS, MANY)
     tokens = min(model.prefill_tokens, model.slots.context // 2)
-    reads_turns = turns == "always" or (turns == "auto" and _weights(model.shape) >= SMALL)
+    is_small = 0 < _weights(model.shape) < SMALL  # a server's is not known
+    reads_turns = turns == "always" or (turns == "auto" and not is_small)
     return Reading(max(MIN_WORDS, min(MAX_WORDS, tokens // 2)), max(FEW, min(MANY, rows - 1)), reads_turns)
 
 

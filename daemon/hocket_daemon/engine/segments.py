@@ -26,6 +26,19 @@ class Segment(NamedTuple):
 NOTHING = Segment([], [])
 
 
+class Contents(NamedTuple):
+    """Where the parts of a row end: the layout's lead, a passage, earlier turns, the question; the rest is the answer.
+
+    `session` is whose row it is, for the ledger where it leaves this machine.
+    """
+
+    lead: int
+    passage: int
+    turns: int
+    question: int
+    session: bytes
+
+
 def in_passes(
     rows: Sequence[int], tokens: Sequence[list[int]], max_tokens: int, given: Sequence[list[int]] = ()
 ) -> Iterator[Segment]:

@@ -14,6 +14,7 @@ AUTO, BUNDLED = "auto", "bundled"
 TUNED = {BUNDLED: "bundled-composition", "smollm2": "smollm2-composition"}  # for composition; the latter is an adapter
 PREFILL_TOKENS = 128
 MAX_THINKING = 65_536  # tokens before an answer
+MAX_LOGPROBS = 4096  # as many as any head names
 Engine = Literal["auto", "vllm", "openai"]
 Api = Literal["completions", "chat"]
 ReadsTurns = Literal["auto", "always", "never"]
@@ -123,6 +124,15 @@ class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         ),
     ] = "completions"
     key_file: KeyFile = ""
+    logprobs: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=MAX_LOGPROBS,
+            description="where it is this side's model: of how many of the likeliest next tokens it tells the "
+            "log-probabilities, so that the side aggregates (docs/dispatch.md); 0: it is asked for text alone",
+        ),
+    ] = 0
     thinking: Annotated[
         int,
         Meta(

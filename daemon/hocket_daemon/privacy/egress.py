@@ -20,6 +20,7 @@ from hocket_bus.messages import CLASS_OF, PEER_CLASSES, DataClass, Message, Peer
 
 from ..database import read_only, written
 from .history import HistoryPolicy
+from .link_switch import LinkSwitch
 
 NEEDED: tuple[PeerClass, ...] = ("control", "query", "targets")  # no question is answered together without these
 TO_SHARE: tuple[PeerClass, ...] = ("control", "summaries")  # nor summaries kept in step without these
@@ -139,6 +140,14 @@ class PeerGate:
     def add(self, kind: DataClass, session: bytes, size_bytes: int) -> None:
         """`count` of what is no message of the bus; `session` is empty for what belongs to none."""
         self._ledger.count(self._peer, session.hex(), kind, size_bytes)
+
+
+class ServerPolicy(NamedTuple):
+    """What may leave for a server of text, where that is counted, and what cuts this side off from one elsewhere."""
+
+    egress: EgressSettings
+    ledger: Ledger
+    switch: LinkSwitch
 
 
 def _of_turns(message: Message) -> list[str]:

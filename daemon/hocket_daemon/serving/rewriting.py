@@ -105,7 +105,7 @@ def _by_model(services: Services, asked: Prompt, done: Callable[[str], None]) ->
 
 def _by_server(services: Services, asked: Prompt, done: Callable[[str], None]) -> Generating:
     assert services.reader is not None
-    told, pieces = services.history.shareable(asked, services.reader.place), list[str]()
+    told, pieces = services.readable(asked), list[str]()
 
     def ended(end: Finish | HocketError) -> None:
         done("" if isinstance(end, HocketError) or end == "cancelled" else question_in("".join(pieces)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hocket_bus.messages import Side
+from hocket_bus.messages import Prompt, Side
 
 from ..engine.generators.generator import TextGenerator
 from ..engine.language_model import LanguageModel
@@ -33,11 +33,16 @@ class Services:
     reading: Reading
     server: TextGenerator | None = None  # of text, instead of the other side
     reader: TextGenerator | None = None  # the server that is this side's model, and reads its passages
+    aggregates: bool = True  # its model tells distributions
     first_tokens: FirstTokens = field(default_factory=FirstTokens)
     shares_drafts: bool = True  # this side's distributions may leave it
     rewrites: bool = False  # a question that refers to others before it is written again by its model
     history: History = field(default_factory=History)  # which turns were read elsewhere
     gatherer: Gatherer | None = None  # of others' passages
+
+    def readable(self, prompt: Prompt) -> Prompt:
+        """What of a prompt this side's model may be told: all of it where that is here."""
+        return prompt if self.reader is None else self.history.shareable(prompt, self.reader.place)
 
     def passages(self, asked: int | None) -> int:
         """How many are read for a question of this side, which may say so."""

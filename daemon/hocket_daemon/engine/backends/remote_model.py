@@ -46,6 +46,9 @@ class RemoteModel(Worded):
         """Raises BadRequest."""
         raise NO_DISTRIBUTIONS
 
+    def close(self) -> None:
+        """There is nothing to end."""
+
     def restore(self, row: int, prefix: Prefix, length: int) -> bool:  # noqa: ARG002
         """Nothing is kept."""
         return False

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from hocket_bus.errors import BadConfiguration, BadRequest, Busy
 
-from ..segments import Segment
+from ..segments import Contents, Segment
 
 
 class RowMemory:
@@ -52,6 +52,9 @@ class RowMemory:
 
     def make_room(self, rows: int) -> None:
         """Have memory for the first `rows` rows; an engine that takes all of it at the start has."""
+
+    def declare(self, row: int, contents: Contents) -> None:
+        """What is read on this machine may be read."""
 
     def give_back(self, rows: Sequence[int]) -> None:
         """Free rows."""

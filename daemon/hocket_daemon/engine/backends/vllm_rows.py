@@ -170,20 +170,11 @@ class VllmRows(RowMemory):
             assert fed.given[: len(fed.ids) - 1] == fed.ids[1 : len(fed.given) + 1], "vLLM scores what follows"
             given = np.exp(behind.prompt_logs[inside, 0])[: len(fed.given)]
             if len(fed.given) == len(fed.ids):
-                given = np.append(given, self._probability(last, fed.given[-1])).astype(np.float32)
+                given = np.append(given, last.of(fed.given[-1], self._vocabulary)).astype(np.float32)
         if not fed.every:
             return Heads(last.probabilities, last.ids, given)
         inner = likeliest_here(behind.prompt_ids[inside], behind.prompt_logs[inside], self._vocabulary)
         return _joined([inner, Heads(last.probabilities, last.ids, given)])
-
-    def _probability(self, head: Heads, token: int) -> float:
-        """Of a token; of one beyond those that are named the average of what they leave out."""
-        assert head.ids is not None
-        named = head.probabilities[0, head.ids[0] == token]
-        if named.size:
-            return float(named[0])
-        rest = 1.0 - float(head.probabilities.sum(dtype=np.float64))
-        return float(max(0.0, rest) / max(1, self._vocabulary - int(np.count_nonzero(head.probabilities))))
 
 
 def likeliest_here(ids: NDArray[np.int32], logs: NDArray[np.float32], vocabulary: int) -> Heads:

@@ -10,9 +10,12 @@ from msgspec.structs import replace
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.messages import Side
 
+from ...privacy.egress import EgressSettings, Ledger, PeerGate, ServerPolicy
+from ...privacy.link_switch import LinkSwitch
 from ..backends.gguf_model import SUFFIX, GGUFModel
+from ..backends.logprob_model import LogprobModel
 from ..backends.remote_model import RemoteModel
-from ..generators.server import server_of
+from ..generators.server import completions_of, server_of
 from ..settings import KVSettings, ModelSettings, ServerSettings
 from .format_choice import chosen, reported
 from .store import advice, is_installed, place_of, resolved
@@ -43,11 +46,17 @@ def open_model(
     return TransformersModel(settings, side, kv, why)
 
 
-def remote_model(settings: ModelSettings, server: ServerSettings, side: Side) -> RemoteModel:
-    """What is here of the model that a server has. Raises BadConfiguration."""
+def remote_model(
+    settings: ModelSettings, server: ServerSettings, side: Side, policy: ServerPolicy | None = None
+) -> RemoteModel:
+    """What is here of the model that a server has; what leaves for it does by `policy`. Raises BadConfiguration."""
     address = server_of(server)
     if address is None:
         raise BadConfiguration('[model] engine is "openai", but there is no server', "set url and model in [server]")
     place = Path(place_of(settings.name, side)).expanduser()
     folder = place.parent if place.suffix == SUFFIX else place
-    return RemoteModel(settings, folder, server.model, address.place)
+    if not server.logprobs:
+        return RemoteModel(settings, folder, server.model, address.place)
+    policy = policy or ServerPolicy(EgressSettings(), Ledger(None), LinkSwitch())
+    gate = PeerGate(policy.egress, address.host, policy.ledger, side)
+    return LogprobModel(settings, folder, completions_of(server), server, gate=gate, switch=policy.switch)

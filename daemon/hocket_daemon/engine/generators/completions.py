@@ -295,6 +295,15 @@ def _usage(usage: object) -> Usage | None:
     return Usage(prompt, completion)
 
 
+def refused(status: int, refusal: bytes, retry_after: str) -> HocketError:
+    """What a status means, and the error in the body, if one is there."""
+    try:
+        parsed = json.loads(refusal)
+    except (ValueError, RecursionError):
+        parsed = None
+    return error_of(parsed.get("error") if isinstance(parsed, dict) else None, status, retry_after)
+
+
 def error_of(error: object, status: int = 0, retry_after: str = "") -> HocketError:
     """What a server's error means, by its HTTP status or by the names and numbers within that say the same.
 

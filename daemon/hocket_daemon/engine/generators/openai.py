@@ -6,7 +6,6 @@ its passages and the answer so far, through the gate of [egress] and into its le
 
 from __future__ import annotations
 
-import json
 import ssl
 import threading
 import time
@@ -28,7 +27,7 @@ from ...privacy.egress import EgressSettings, Ledger, PeerGate
 from ...privacy.link_switch import CUT, LinkSwitch
 from ..runtime.compute import Post
 from ..settings import ServerSettings
-from .completions import Body, Streamed, body_of, continues, error_of, thinking_of
+from .completions import Body, Streamed, body_of, continues, refused, thinking_of
 from .generation import Usage
 from .generator import TextRequest, unread
 from .server import server_of
@@ -277,7 +276,7 @@ class _Worker:
             refusal = self._refusal(answer, until_s)
             other = self._dialect.after(answer.status, refusal)
             if other is None:
-                raise _refused(answer, refusal)
+                raise refused(answer.status, refusal, answer.headers.get("Retry-After", ""))
             self._dialect = other
 
     def _read(self, answer: HTTPResponse, until_s: float) -> None:
@@ -314,13 +313,3 @@ class _Worker:
 
     def _broken(self) -> HocketError:
         return Unavailable(f"{self._server.place} broke off", "ask again, or look at its log")
-
-
-def _refused(answer: HTTPResponse, refusal: bytes) -> HocketError:
-    """What a status means, and the error in the body, if one is there."""
-    try:
-        parsed = json.loads(refusal)
-    except (ValueError, RecursionError):
-        parsed = None
-    error = parsed.get("error") if isinstance(parsed, dict) else None
-    return error_of(error, answer.status, answer.headers.get("Retry-After", ""))

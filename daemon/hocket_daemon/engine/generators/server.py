@@ -16,4 +16,13 @@ def server_of(settings: ServerSettings) -> ServerAddress | None:
         return None
     if not settings.model:
         raise BadConfiguration("[server] url is set, but no model", "name the server's model in [server] model")
-    return server_at("[server] url", settings.url, _PATHS[settings.api], settings.key_file)
+    return _at(settings, _PATHS[settings.api])
+
+
+def completions_of(settings: ServerSettings) -> ServerAddress:
+    """The same server, asked about a prompt of token ids, whatever writes its texts. Raises BadConfiguration."""
+    return _at(settings, _PATHS["completions"])
+
+
+def _at(settings: ServerSettings, path: str) -> ServerAddress:
+    return server_at("[server] url", settings.url, path, settings.key_file)

@@ -21,7 +21,7 @@ from hocket_bus.messages import Prompt, Task, Turn
 from ..language_model import LanguageModel
 from ..preemption import Interrupt, Preempted
 from ..sampling.heads import Heads, stacked
-from ..segments import NOTHING, Segment, in_passes
+from ..segments import NOTHING, Contents, Segment, in_passes
 from ..text.tokenizer import Layout, Prefix
 from .copying import ReadAhead, proposal
 from .likelihood import NO_LIKELIHOODS, log_likelihoods
@@ -154,6 +154,7 @@ def read(
     room: int,
     likelihood: bool = False,
     alone: bool = False,
+    session: bytes = b"",
 ) -> Prefill[SequenceGroup]:
     """A prompt behind each passage, or alone without passages; `room` is the number of answer tokens to come.
 
@@ -162,7 +163,8 @@ def read(
 
     Passages are cut to what the rows hold, the oldest turns are left out where they would take more than half of it,
     and documents that had to be read are kept at the end. Raises BadRequest when query and answer leave no room, Busy
-    when no rows are free, and whatever is thrown in for a pass's outcome.
+    when no rows are free, Forbidden where they may not leave for the model, and whatever is thrown in for a pass's
+    outcome. `session` is whose they are.
     """
     layout = model.layout(task, prompt.system, grounded=bool(passages))
     prompt = with_room(layout, prompt, (model.slots.context - room) // 2)
@@ -177,6 +179,7 @@ def read(
         )
     group = SequenceGroup(model, [[*document.ids[:space], *query] for document in documents])
     with _freed_on_error(group):
+        _declare(group, documents, layout, prompt, session)
         computed = place_documents(model, group.rows, documents, space)
         if likelihood:
             yield from group.prefill_with_likelihood(query, layout.own(prompt), max(1, len(passages)))
@@ -184,6 +187,15 @@ def read(
             yield from group.prefill()
     group.documents = computed
     return group
+
+
+def _declare(group: SequenceGroup, documents: list[Prefix], layout: Layout, prompt: Prompt, session: bytes) -> None:
+    lead, query = layout.document(""), len(layout.question(prompt))
+    turns = layout.earlier(prompt) if prompt.turns else 0
+    for row, ids, document in zip(group.rows, group.prompts, documents, strict=True):
+        before = len(ids) - query
+        begin = min(before, common_prefix_length(document.ids, lead))
+        group.model.slots.declare(row, Contents(begin, before, before + turns, len(ids), session))
 
 
 def _texts(passages: list[str], *, alone: bool) -> list[str]:

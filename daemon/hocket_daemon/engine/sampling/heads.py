@@ -33,7 +33,7 @@ class Heads:
     `probabilities` [places, k] are those of `ids` [places, k], which ascend in a row as far as its probabilities are
     not 0; the rest of a row is nothing. Without `ids` a column is its id, and none is left out. No id that is left out
     is likelier than one that is not. `given` are the probabilities of the ids that the segment named, one place after
-    the other.
+    the other; of a model that cannot tell them there are none.
     """
 
     probabilities: NDArray[np.float32]
@@ -47,6 +47,14 @@ class Heads:
         """Those behind one place."""
         here = slice(place, place + 1)
         return Heads(self.probabilities[here], None if self.ids is None else self.ids[here])
+
+    def of(self, token: int, vocabulary: int) -> float:
+        """The probability of a token behind the first place; of one that is left out the average of all such."""
+        (ids, values), *_ = self._named()
+        at = int(ids.searchsorted(token))
+        if at < len(ids) and ids[at] == token:
+            return float(values[at])
+        return max(0.0, 1.0 - float(values.sum(dtype=np.float64))) / max(1, vocabulary - len(ids))
 
     def of_each(self, at: int, width: int) -> Heads:
         """Those behind one token of each row, of which `width` tokens one behind the other are here."""

@@ -58,6 +58,10 @@ class Layout:
         before, query = self._parts(prompt)
         return [*before, *query]
 
+    def earlier(self, prompt: Prompt) -> int:
+        """How many of the tokens of `question` are the turns'."""
+        return len(self._parts(prompt)[0])
+
     def own(self, prompt: Prompt) -> range:
         """Which of the tokens of `question` are the query's: all but the turns' and the layout's."""
         before, query = self._parts(prompt)

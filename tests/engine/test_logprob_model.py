@@ -62,6 +62,7 @@ def told(
     """A server and the model that it tells of."""
     with telling(form, VOCABULARY, lambda _: b"") as server:
         model = opened(folder, server.url, policy, **settings)
+        server.piece = lambda id: b"" if id < SPECIAL else model.piece(id)
         try:
             yield server, model
         finally:

@@ -42,7 +42,7 @@ install-vllm: ## make .venv-vllm, with vLLM's build for CPUs, for test-vllm
 
 test-vllm: install-vllm ## run the tests of vLLM on a CPU; WHAT="long or not long" runs all of them
 	OMP_NUM_THREADS=1 .venv-vllm/bin/python -m pytest -q -W default -k vllm -m "$(or $(WHAT),not long)" \
-		tests/engine/test_language_model.py $(addprefix tests/engine/test_vllm,.py _heads.py) $(addprefix tests/pair/test_vllm_,pair.py kills.py)
+		tests/engine/test_language_model.py $(addprefix tests/engine/test_vllm,.py _heads.py) $(addprefix tests/pair/test_vllm_,pair.py kills.py) tests/pair/test_logprob_pair.py
 
 # What needs other versions of some packages has an environment of its own.
 .venv-%/ready: requirements-%.lock

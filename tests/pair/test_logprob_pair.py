@@ -10,23 +10,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import WORDS, Pair, pair
+from harness import WORDS, ListRetrieval, Pair, pair
 from reading_server import told_by_class
-from real_server import llama_server, needs_llama_server
+from real_server import listens, llama_server, needs_llama_server, started, vllm_serve
 from scripted_server import reset
 from telling_server import Form, Telling, telling
+from vllm_here import needs_vllm
 
 import hocket_models
 from exact import exact
 from hocket_bus.errors import HocketError, Unavailable
-from hocket_bus.messages import Side, other
+from hocket_bus.messages import Search, Side, other
 from hocket_client import Client
+from hocket_daemon.daemon import Daemon
 from hocket_daemon.engine.backends.remote_model import RemoteModel
 from hocket_daemon.engine.settings import ModelSettings, ServerSettings
 from hocket_daemon.privacy.egress import EgressSettings, ServerEgressSettings
 from hocket_lab.link import Conditions, Link, start
 from ports import free_port
-from waiting import WAIT_S
+from waiting import WAIT_S, until
 
 QUESTIONS = [" ".join(WORDS[(i * k + k) % len(WORDS)] for k in range(1, 6)) + "?" for i in range(6)]
 ASKED: dict[str, Any] = {"max_tokens": 16, "documents": 2, "deadline_s": WAIT_S}
@@ -60,6 +62,12 @@ def without_weights(made: Pair, side: Side) -> ModelSettings:
     return exact(name=str(folder), engine="openai")
 
 
+def daemon_of(made: Pair, side: Side) -> Daemon:
+    daemon = made.device if side == "device" else made.cloud
+    assert daemon is not None
+    return daemon
+
+
 @contextmanager
 def told(
     models: dict[str, Path], side: Side, form: Form = "llama", **options: Any
@@ -69,9 +77,7 @@ def told(
     with telling(form, VOCABULARY, lambda _: b"") as server:
         asked = ServerSettings(url=server.url, model="m", logprobs=MANY, **waits)
         with opened(models, side, asked, **options) as (made, client, link):
-            daemon = made.device if side == "device" else made.cloud
-            assert daemon is not None
-            model = daemon.services.model
+            model = daemon_of(made, side).services.model
             server.piece = lambda id: b"" if id < SPECIAL else model.piece(id)
             yield server, made, client, link
 
@@ -105,24 +111,26 @@ def test_every_way_gives_the_same_ids(tiny_models: dict[str, Path], side: Side, 
         counted = ledger(made, side)
         assert counted.keys() == {"query", "passages", "targets"}
         assert server.sent <= sum(counted.values()) < 1.05 * server.sent  # some are given up as they leave
-        facts = client.status().facts if side == "device" else made.client("cloud").status().facts
+        facts = daemon_of(made, side).board.facts("")
         assert f"{MANY} log-probabilities a token, which reads questions and passages" in facts["compute"]
         assert no_passage_of(other(side), made, server)
 
 
 def ledger(made: Pair, side: Side) -> dict[str, int]:
-    daemon = made.device if side == "device" else made.cloud
-    assert daemon is not None
-    daemon.ledger.write()
+    daemon_of(made, side).ledger.write()
     return told_by_class(made.folder / "ledger")
 
 
 def no_passage_of(side: Side, made: Pair, server: Telling) -> bool:
-    """Whether no prompt that the server got begins with a passage of that side's."""
-    assert made.device is not None
-    model = made.device.services.model
-    begun = {model.text(body["prompt"][:12]) for body in server.bodies}
-    return not any(text.startswith(f"{side}-") for text in begun)
+    """Whether nothing that the server got has a passage of that side's in it."""
+    shelf = ListRetrieval(made.endpoint("again"), side)
+    searches = [Search(request=b"again", query=question, k=ASKED["documents"]) for question in QUESTIONS]
+    passages = {passage.text for search in searches for passage in shelf.answer(search).passages}
+    shelf.close()
+    model = daemon_of(made, side).services.model
+    prompts = [model.text(body["prompt"]) for body in server.bodies]
+    assert any(question in prompt for question in QUESTIONS for prompt in prompts)
+    return not any(passage in prompt for passage in passages for prompt in prompts)
 
 
 def breaks_behind(server: Telling, requests: int, fault: Callable[[Any], object]) -> None:
@@ -208,5 +216,20 @@ def test_llama_cpps_server_answers_together_with_a_device(gguf_file: Path, tmp_p
     models = {"device": hocket_models.path("device"), "cloud": hocket_models.path("device")}
     with llama_server(tmp_path, gguf_file, rows=4, exact=True) as (_, port):
         server = ServerSettings(url=f"http://127.0.0.1:{port}", model="tiny", logprobs=300)
+        with opened(models, "cloud", server) as (_, client, link):
+            every_way_gives_the_same(client, link, (0.0,))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@needs_vllm
+def test_vllms_server_answers_together_with_a_device(tmp_path: Path) -> None:
+    """The same of vLLM's own, which tells how likely each passage makes the question, too."""
+    models = {"device": hocket_models.path("device"), "cloud": hocket_models.path("cloud")}
+    port = free_port()
+    command = [*vllm_serve(port, models["cloud"]), "--max-logprobs", "100"]
+    with started(command, tmp_path) as process:
+        until(lambda: listens(process, port), every_s=0.5)
+        server = ServerSettings(url=f"http://127.0.0.1:{port}", model=str(models["cloud"]), logprobs=100)
         with opened(models, "cloud", server) as (_, client, link):
             every_way_gives_the_same(client, link, (0.0,))

@@ -134,7 +134,8 @@ def reads_of(side: Side, made: Pair, server: Telling) -> set[str]:
     """Passages that this side alone has and the server got."""
     model = daemon_of(made, side).services.model
     prompts = [model.text(body["prompt"]) for body in server.bodies]
-    own = passages_of(side, made) - passages_of(other(side), made)
+    others = "\n".join(passages_of(other(side), made))
+    own = {passage for passage in passages_of(side, made) if passage not in others}
     assert own
     return {passage for passage in own if any(passage in prompt for prompt in prompts)}
 

@@ -10,7 +10,7 @@ import pytest
 from telling_server import Form, Telling
 
 from hocket_bus.errors import BadConfiguration, BadRequest, ProtocolError
-from hocket_daemon.engine.backends.logprobs import Told, body_of, refusal_of, size_of, told
+from hocket_daemon.engine.backends.logprobs import Likeliest, body_of, parsed, refusal_of, size_of
 
 VOCABULARY = 60
 FORMS: list[Form] = ["llama", "vllm"]
@@ -29,8 +29,8 @@ def answered(form: Form, number: int, *, scored: bool = False) -> dict[str, Any]
     return server(form).answer(json.loads(body_of(IDS, "m", number, scored=scored)))
 
 
-def read(said: object, number: int) -> Told:
-    return told(json.dumps(said).encode(), IDS, number, VOCABULARY)
+def read(said: object, number: int) -> Likeliest:
+    return parsed(json.dumps(said).encode(), IDS, number, VOCABULARY)
 
 
 @pytest.mark.parametrize("form", FORMS)

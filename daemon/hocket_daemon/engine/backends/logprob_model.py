@@ -29,7 +29,7 @@ from ..preemption import Interrupt
 from ..sampling.heads import NO_PROBABILITIES, Heads
 from ..segments import Contents, Segment
 from ..settings import ModelSettings, ServerSettings
-from .logprobs import Told, body_of, refusal_of, size_of, told
+from .logprobs import Likeliest, body_of, parsed, refusal_of, size_of
 from .remote_model import NO_DISTRIBUTIONS, RemoteModel
 from .rows import RowMemory
 
@@ -149,12 +149,12 @@ class LogprobModel(RemoteModel):
         if self._switch.is_cut and not is_here(self._connections.server.host):
             raise CUT
 
-    def _ask(self, places: list[_Place], interrupt: Interrupt) -> list[Told]:
+    def _ask(self, places: list[_Place], interrupt: Interrupt) -> list[Likeliest]:
         """All at once; the first that fails, or an interrupt, ends the others."""
         self._check_link()
         asking = _Pass()
         interrupt.when_set(asking.end)
-        jobs = [self._pool.submit(self._told, place, asking) for place in places]
+        jobs = [self._pool.submit(self._likeliest, place, asking) for place in places]
         done, rest = wait(jobs, return_when=FIRST_EXCEPTION)
         if rest:
             asking.end()
@@ -164,7 +164,7 @@ class LogprobModel(RemoteModel):
             job.result()
         return [job.result() for job in jobs]
 
-    def _heads(self, found: list[tuple[_Place, Told]]) -> Heads:
+    def _heads(self, found: list[tuple[_Place, Likeliest]]) -> Heads:
         heads = Heads(np.zeros((len(found), self._number), np.float32), np.zeros((len(found), self._number), np.int32))
         assert heads.ids is not None
         for at, (_, each) in enumerate(found):
@@ -173,7 +173,7 @@ class LogprobModel(RemoteModel):
         given = [self._given(heads.at(at), *each) for at, each in enumerate(found) if each[0].given]
         return Heads(heads.probabilities, heads.ids, np.concatenate(given) if given else NO_PROBABILITIES)
 
-    def _given(self, head: Heads, place: _Place, found: Told) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    def _given(self, head: Heads, place: _Place, found: Likeliest) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
         """Of ids that follow within the prompt, or behind its last token; none where the server does not tell."""
         if found.prompt is None:
             return NO_PROBABILITIES
@@ -184,7 +184,7 @@ class LogprobModel(RemoteModel):
 
     # --- on a thread for each request
 
-    def _told(self, place: _Place, asking: _Pass) -> Told:
+    def _likeliest(self, place: _Place, asking: _Pass) -> Likeliest:
         is_step = place.new == 1
         wait_s, name = (
             (self._asked.piece_wait_s, "piece_wait_s") if is_step else (self._asked.first_wait_s, "first_wait_s")
@@ -198,7 +198,7 @@ class LogprobModel(RemoteModel):
             raise DeadlineExceeded(text, f"ask again, or raise server.{name} under [expert]") from error
         except BROKEN as error:
             raise Unavailable(f"{where} broke off", "ask again, or look at its log") from error
-        found = told(body, place.ids, self._number, self.vocabulary)
+        found = parsed(body, place.ids, self._number, self.vocabulary)
         self._compare(found.pieces)
         return found
 

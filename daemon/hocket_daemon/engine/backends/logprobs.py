@@ -26,7 +26,7 @@ _HALF = "\ufffd"  # in a text, of what is no whole character
 _ROUNDING = 1e-3  # of a sum of probabilities
 
 
-class Told(NamedTuple):
+class Likeliest(NamedTuple):
     """The likeliest ids, which ascend, and their probabilities; `pieces` are the bytes of those that the server names.
 
     `prompt` are the probabilities of the prompt's tokens but the first, where they were asked for and are told.
@@ -86,7 +86,7 @@ def size_of(ids: list[int]) -> int:
     return sum(len(str(id)) + 1 for id in ids)
 
 
-def told(body: bytes, ids: list[int], number: int, vocabulary: int) -> Told:
+def parsed(body: bytes, ids: list[int], number: int, vocabulary: int) -> Likeliest:
     """What an answer says of the `number` likeliest ids behind `ids`.
 
     Raises BadConfiguration where it tells no log-probabilities, or fewer, and ProtocolError for what is no answer.
@@ -108,7 +108,7 @@ def told(body: bytes, ids: list[int], number: int, vocabulary: int) -> Told:
         raise ProtocolError("the server tells log-probabilities that are none", "look at its log")
     kept = np.flatnonzero((named < vocabulary) & (chances > 0))  # some models' output layers are wider
     kept = kept[named[kept].argsort()]
-    return Told(named[kept].astype(np.int32), chances[kept], pieces, _of_prompt(choice, ids))
+    return Likeliest(named[kept].astype(np.int32), chances[kept], pieces, _of_prompt(choice, ids))
 
 
 def refusal_of(status: int, refusal: bytes, retry_after: str, number: int) -> HocketError:
@@ -124,15 +124,15 @@ def _too_few(what: str) -> BadConfiguration:
 
 def _likely(choice: _Choice) -> tuple[dict[int, float], dict[int, bytes]]:
     """Log-probabilities by id, and the bytes of those ids that are no special ones, of which a server says nothing."""
-    told = choice.logprobs
-    if told is not None and told.content:
-        top = told.content[0].top_logprobs
+    found = choice.logprobs
+    if found is not None and found.content:
+        top = found.content[0].top_logprobs
         return {each.id: each.logprob for each in top}, {each.id: bytes(each.bytes) for each in top if each.bytes}
-    if told is None or not told.top_logprobs or not told.tokens:
+    if found is None or not found.top_logprobs or not found.tokens:
         return {}, {}
-    named = {_number(name): logprob for name, logprob in (told.top_logprobs[0] or {}).items()}
+    named = {_number(name): logprob for name, logprob in (found.top_logprobs[0] or {}).items()}
     whole = choice.text and _HALF not in choice.text
-    return named, {_number(told.tokens[0]): choice.text.encode()} if whole else {}
+    return named, {_number(found.tokens[0]): choice.text.encode()} if whole else {}
 
 
 def _number(name: str) -> int:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -27,6 +28,8 @@ from hocket_bus.errors import (
     Unavailable,
 )
 from hocket_bus.messages import Prompt, Turn
+from hocket_daemon.aggregation.mode import AggregationMode
+from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.backends.logprob_model import LogprobModel
 from hocket_daemon.engine.backends.logprobs import size_of
 from hocket_daemon.engine.catalog.engines import open_model, remote_model
@@ -36,6 +39,7 @@ from hocket_daemon.engine.segments import Contents, Segment
 from hocket_daemon.engine.settings import ServerSettings
 from hocket_daemon.privacy.egress import EgressSettings, Ledger, ServerPolicy
 from hocket_daemon.privacy.link_switch import LinkSwitch
+from hocket_daemon.serving.services import Services
 from ports import free_port
 from waiting import WAIT_S
 
@@ -263,6 +267,17 @@ def test_a_cut_link_is_kept_from_servers_elsewhere(tiny_models: dict[str, Path])
     with pytest.raises(Unavailable, match="the link is cut"):
         read_all(elsewhere, ["kala"])
     elsewhere.close()
+
+
+def test_a_server_elsewhere_gets_no_other_devices_question() -> None:
+    """A device drafts along for others of its group where what its model is told stays on its machine."""
+    for is_here in (True, False):
+        reader = SimpleNamespace(is_here=is_here)
+        services = Services("device", *[None] * 7, reader=reader)  # type: ignore[arg-type]
+        assert services.reads_here == is_here
+        mode = AggregationMode(services, AggregationSettings())
+        with pytest.raises(AssertionError if is_here else Unavailable):
+            mode.accept(None, None)  # type: ignore[arg-type] # nothing is looked at before
 
 
 def test_text_of_which_nobody_says_what_it_is_stays(tiny_models: dict[str, Path]) -> None:

@@ -53,7 +53,7 @@ class Follower:
         self._ended = "ended by the device, or its silence"
         self._gathered: Gathered | None = None
         find = None
-        if begin.escalates and (gatherer := services.gatherer) is not None:
+        if begin.escalates and (gatherer := services.gatherer) is not None and services.reads_here:
             find = gathering(
                 gatherer, peer, search_text(begin.prompt), begin.documents, scorer=begin.scorer, take=self._take
             )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from hocket_bus.errors import BadRequest, HocketError
+from hocket_bus.errors import BadRequest, HocketError, Unavailable
 from hocket_bus.faults import refused
 from hocket_bus.messages import (
     METHODS,
@@ -45,6 +45,7 @@ from .schedule import Scheduler
 from .settings import AggregationSettings, GroupSettings
 from .steering import guard
 
+NOT_FOR_OTHERS = Unavailable("this device's model is a server elsewhere, which gets no other device's question")
 Dispatched = Callable[[Ask, Reply, Peer | None, bool], Session]  # the last: whether other devices may be asked
 
 
@@ -150,7 +151,9 @@ class AggregationMode:
         return rows_of(begin.documents, alone=bool(begin.contrast) or self._disclosure is not None)
 
     def accept(self, opening: Message, peer: Peer) -> Follower:
-        """Draft along in a device's session."""
+        """Draft along in a device's session. Raises Unavailable where another device's question would leave."""
+        if self._services.side == "device" and not self._services.reads_here:
+            raise NOT_FOR_OTHERS
         follower = Follower(self._services, _begin(opening), peer, self._scheduler, self._disclosure)
         follower.start()
         return follower

@@ -214,8 +214,7 @@ class Follower:
     def _find(self) -> Find | None:
         """Let other devices be asked, too: they let this machine read their passages, and no server elsewhere."""
         opening, services = self._opening, self._services
-        is_here = services.reader is None or services.reader.is_here
-        if not opening.escalates or services.gatherer is None or not is_here:
+        if not opening.escalates or services.gatherer is None or not services.reads_here:
             return None
         question, documents = search_text(opening.prompt), opening.documents
         return gathering(services.gatherer, self._peer, question, documents, scorer="", take=self._take)

@@ -40,6 +40,11 @@ class Services:
     history: History = field(default_factory=History)  # which turns were read elsewhere
     gatherer: Gatherer | None = None  # of others' passages
 
+    @property
+    def reads_here(self) -> bool:
+        """Whether what this side's model is told stays on this machine."""
+        return self.reader is None or self.reader.is_here
+
     def readable(self, prompt: Prompt) -> Prompt:
         """What of a prompt this side's model may be told: all of it where that is here."""
         return prompt if self.reader is None else self.history.shareable(prompt, self.reader.place)

@@ -35,6 +35,7 @@ from hocket_daemon.engine.backends.logprobs import size_of
 from hocket_daemon.engine.catalog.engines import open_model, remote_model
 from hocket_daemon.engine.preemption import Interrupt, Preempted
 from hocket_daemon.engine.runtime.sequences import SequenceGroup, at_once, read, read_prompt
+from hocket_daemon.engine.sampling.heads import made
 from hocket_daemon.engine.segments import Contents, Segment
 from hocket_daemon.engine.settings import ServerSettings
 from hocket_daemon.privacy.egress import EgressSettings, Ledger, ServerPolicy
@@ -93,6 +94,18 @@ def test_heads_are_the_servers_probabilities_cut(tiny_models: dict[str, Path], f
             expected = np.where(chances >= np.sort(chances)[-MANY], chances, 0)
             np.testing.assert_allclose(head.dense(model.vocabulary)[0], expected, rtol=1e-6)
         assert model.slots.lengths[first] == 4
+
+
+def test_a_draft_says_how_much_was_left_out(tiny_models: dict[str, Path]) -> None:
+    """Where fewer tokens are told than hold the wire's mass it has all of them, and `kept` is what they hold."""
+    with told(tiny_models["device"]) as (server, model):
+        both = rows(model, 2)
+        heads = model.read([Segment(both, [[5], [9]])])[0]
+        draft = made(heads, [0.25, 0.75], 0.999).distribution
+        shares = [np.sort(server.chances([token]))[-MANY:].sum() for token in (5, 9)]
+        assert draft.kept == pytest.approx(0.25 * shares[0] + 0.75 * shares[1], rel=1e-5)
+        assert draft.kept < 0.999
+        assert set(draft.ids) == {int(id) for row in (heads.ids if heads.ids is not None else []) for id in row}
 
 
 @pytest.mark.parametrize("form", FORMS)

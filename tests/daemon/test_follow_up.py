@@ -88,9 +88,9 @@ def test_nothing_is_searched_twice() -> None:
     assert texts == [query[:MAX_QUESTION_CHARS]]
 
 
-def passages(*scores: float) -> Passages:
+def passages(*scores: float, seconds: float = 0.0) -> Passages:
     found = [Passage(document=f"{score}", title="", ordinal=0, text="t", score=score) for score in scores]
-    return msgspec.structs.replace(NO_PASSAGES, passages=found)
+    return msgspec.structs.replace(NO_PASSAGES, passages=found, seconds=seconds)
 
 
 @given(alone=st.lists(st.floats(-1, 1)), together=st.lists(st.floats(-1, 1)))
@@ -123,10 +123,12 @@ def test_both_searches_end_in_one_outcome(order: tuple[int, int], failing: int |
     prompt = Prompt(query="How high is it?", turns=[Turn(query=LIGHTHOUSE, answer="")])
     find(slow, prompt, 3, told.append, scorer="s", within=("letters",), words=64)  # type: ignore[arg-type]
     assert list(slow.asked) == search_texts(prompt)
-    outcomes: list[Passages | HocketError] = [passages(0.2), passages(0.5)]
+    outcomes: list[Passages | HocketError] = [passages(0.2, seconds=1.0), passages(0.5, seconds=2.0)]
     if failing is not None:
         outcomes[failing] = Unavailable("away")
     for number, place in enumerate(order):
         assert len(told) == 0, number
         list(slow.asked.values())[place](outcomes[place])
-    assert told == [outcomes[failing] if failing is not None else Found(search_texts(prompt)[1], passages(0.5))]
+    assert told == [
+        outcomes[failing] if failing is not None else Found(search_texts(prompt)[1], passages(0.5, seconds=3.0))
+    ]

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple, Protocol
 
+from msgspec.structs import replace
+
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import MAX_QUESTION_CHARS, Passages, Prompt
 from hocket_retrieval.lexical import telling_words
@@ -37,7 +39,7 @@ _WORD = re.compile(r"\w+")
 
 
 class Found(NamedTuple):
-    """Passages, and the text that found them."""
+    """Passages, and the text that found them; their seconds are of all searches."""
 
     text: str
     passages: Passages
@@ -72,7 +74,8 @@ def _outcome(outcomes: Sequence[tuple[str, Passages | HocketError]]) -> Found | 
         if isinstance(outcome, HocketError):
             return outcome
         found.append(Found(text, outcome))
-    return found[chosen([each.passages.passages for each in found])]
+    text, passages = found[chosen([each.passages.passages for each in found])]
+    return Found(text, replace(passages, seconds=sum(each.passages.seconds for each in found)))
 
 
 class Scored(Protocol):

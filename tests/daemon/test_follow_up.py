@@ -88,9 +88,9 @@ def test_nothing_is_searched_twice() -> None:
     assert texts == [query[:MAX_QUESTION_CHARS]]
 
 
-def passages(*scores: float, seconds: float = 0.0) -> Passages:
-    found = [Passage(document=f"{score}", title="", ordinal=0, text="t", score=score) for score in scores]
-    return msgspec.structs.replace(NO_PASSAGES, passages=found, seconds=seconds)
+def passages(*scores: float, document: str = "d", seconds: float = 0.0, matched: float = 0.0) -> Passages:
+    found = [Passage(document=document, title="", ordinal=0, text="t", score=score) for score in scores]
+    return msgspec.structs.replace(NO_PASSAGES, passages=found, seconds=seconds, matched=matched)
 
 
 @given(alone=st.lists(st.floats(-1, 1)), together=st.lists(st.floats(-1, 1)))
@@ -129,6 +129,22 @@ def test_both_searches_end_in_one_outcome(order: tuple[int, int], failing: int |
     for number, place in enumerate(order):
         assert len(told) == 0, number
         list(slow.asked.values())[place](outcomes[place])
-    assert told == [
-        outcomes[failing] if failing is not None else Found(search_texts(prompt)[1], passages(0.5, seconds=3.0))
-    ]
+    both = Found(search_texts(prompt)[1], passages(0.5, seconds=3.0))
+    assert told == [both if failing is None else outcomes[failing]]
+
+
+@pytest.mark.parametrize(("document", "matched"), [("d", 0.8), ("another", 0.3)])
+@pytest.mark.parametrize("near", [0.2, 0.9])
+def test_the_first_passages_own_words_are_evidence_whichever_search_found_them(
+    document: str, matched: float, near: float
+) -> None:
+    """Words of earlier questions make it no less; those of another passage tell nothing of it."""
+    slow, told = Slow(), list[Found | HocketError]()
+    prompt = Prompt(query="How high is it?", turns=[Turn(query=LIGHTHOUSE, answer="")])
+    find(slow, prompt, 3, told.append, scorer="s", within=("letters",), words=64)  # type: ignore[arg-type]
+    more, less = passages(near, document=document, matched=0.8), passages(0.5, matched=0.3)
+    for done, outcome in zip(slow.asked.values(), (more, less), strict=True):
+        done(outcome)
+    (found,) = told
+    assert isinstance(found, Found)
+    assert found.passages.matched == (matched if near < NEAR else 0.8)

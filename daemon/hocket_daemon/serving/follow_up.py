@@ -39,7 +39,10 @@ _WORD = re.compile(r"\w+")
 
 
 class Found(NamedTuple):
-    """Passages, and the text that found them; their seconds are of all searches."""
+    """Passages, and the text that found them.
+
+    Their seconds are of all searches. Where each finds the same passage first, what that has of either's words counts.
+    """
 
     text: str
     passages: Passages
@@ -75,7 +78,13 @@ def _outcome(outcomes: Sequence[tuple[str, Passages | HocketError]]) -> Found | 
             return outcome
         found.append(Found(text, outcome))
     text, passages = found[chosen([each.passages.passages for each in found])]
-    return Found(text, replace(passages, seconds=sum(each.passages.seconds for each in found)))
+    alike = [each.passages.matched for each in found if _first(each.passages) == _first(passages)]
+    return Found(text, replace(passages, seconds=sum(each.passages.seconds for each in found), matched=max(alike)))
+
+
+def _first(found: Passages) -> tuple[str, int] | None:
+    """The passage that is read first."""
+    return next(((each.document, each.ordinal) for each in found.passages), None)
 
 
 class Scored(Protocol):

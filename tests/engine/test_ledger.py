@@ -10,6 +10,7 @@ import pytest
 
 from hocket_daemon.privacy import egress
 from hocket_daemon.privacy.egress import FOLDED, Entry, Ledger, read
+from waiting import WAIT_S
 
 
 def totals(entries: list[Entry]) -> dict[str, tuple[int, int]]:
@@ -38,6 +39,33 @@ def test_counts_add_up_over_threads_writes_and_processes(tmp_path: Path) -> None
         book.write()
     assert totals(read(tmp_path / "ledger")) == {"query": (2000, 6000)}
     assert stat.S_IMODE((tmp_path / "ledger").stat().st_mode) == 0o600
+
+
+def test_whoever_writes_finds_all_that_was_counted_in_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also what another thread is writing just then."""
+    book, begun, goes_on, add = Ledger(tmp_path / "ledger"), threading.Event(), threading.Event(), egress._add
+    found: list[dict[str, tuple[int, int]]] = []
+
+    def add_later(path: Path, pending: dict[tuple[str, str, str], tuple[int, int]]) -> None:
+        begun.set()
+        assert goes_on.wait(WAIT_S)
+        add(path, pending)
+
+    def look() -> None:
+        book.write()
+        found.append(totals(read(tmp_path / "ledger")))
+
+    monkeypatch.setattr(egress, "_add", add_later)
+    book.count("a", "s", "query", 3)
+    threads = [threading.Thread(target=book.write), threading.Thread(target=look)]
+    threads[0].start()
+    assert begun.wait(WAIT_S)
+    threads[1].start()
+    threads[1].join(0.2)
+    goes_on.set()
+    for thread in threads:
+        thread.join(WAIT_S)
+    assert found == [{"query": (1, 3)}]
 
 
 def test_the_oldest_sessions_are_folded_and_no_byte_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

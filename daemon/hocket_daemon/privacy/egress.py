@@ -241,6 +241,7 @@ class Ledger:
         self.sums: dict[str, int] = {}  # bytes by class since the start
         self.path = path
         self._lock = threading.Lock()
+        self._writing = threading.Lock()
         self._pending: dict[tuple[str, str, str], tuple[int, int]] = {}
         self._trails: dict[str, dict[str, Stretch]] = {}  # of the latest sessions, by class
         self._failing = False
@@ -271,7 +272,14 @@ class Ledger:
             del self._trails[next(iter(self._trails))]
 
     def write(self) -> None:
-        """Write down what was counted. A file that cannot be written is logged once, and nothing is lost meanwhile."""
+        """Write down what was counted; when it returns all of that is in the file, whoever else writes.
+
+        A file that cannot be written is logged once, and nothing is lost meanwhile.
+        """
+        with self._writing:
+            self._write()
+
+    def _write(self) -> None:
         with self._lock:
             pending, self._pending = self._pending, {}
         if self.path is None or not pending:

@@ -16,7 +16,7 @@ from serving import TOKENS, Served, gateway, served
 from hocket_gateway import people
 from hocket_gateway.settings import ServeSettings
 from hocket_lab.link.tap import Tap
-from waiting import until
+from waiting import WAIT_S, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not browsers.IS_THERE, reason=browsers.WHY)]
 TAB = "\ue004"
@@ -55,6 +55,8 @@ def test_the_switch_cuts_the_link_in_the_middle_of_an_answer(tiny_models: dict[s
         before = window.run(TEXT)
         window.click("hocket-link button")
         window.until(f"{SWITCH}.ariaChecked === 'false'")
+        assert slow.tap is not None
+        until(slow.tap.ended)
         cut = sent(slow.tap)
         assert over(window).startswith(before)
         written = window.run(SOURCES)
@@ -94,11 +96,11 @@ def test_the_bars_grow_while_the_answer_is_written(tiny_models: dict[str, Path],
 def test_the_strip_says_that_the_link_was_cut_elsewhere(front: Served, page: Browser) -> None:
     """As soon as the page looks again."""
     with front.pair.client() as client:
-        client.switch_link(cut=True)
+        client.switch_link(cut=True, wait_s=WAIT_S)
         ask(page)
         page.until(f"{SWITCH}.ariaChecked === 'false'")
-        client.switch_link(cut=False)
-        until(lambda: client.status().facts["cloud"].startswith("connected"))
+        client.switch_link(cut=False, wait_s=WAIT_S)
+        until(lambda: client.status(WAIT_S).facts["cloud"].startswith("connected"))
 
 
 def test_what_the_cloud_saw_is_opened_from_the_meter(page: Browser) -> None:

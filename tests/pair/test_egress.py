@@ -19,7 +19,7 @@ from hocket_daemon.aggregation.exchange import Exchange
 from hocket_daemon.privacy.egress import EgressSettings, read
 from hocket_lab.link.tap import Tap, encrypted_bytes, messages
 from ports import free_port
-from waiting import WAIT_S
+from waiting import WAIT_S, until
 
 QUESTION, AT = "kala mira?", tuple(f"tcp://127.0.0.1:{free_port()}" for _ in range(2))
 OPTIONS: dict[str, object] = {"seed": 5, "max_tokens": 16, "ignore_eos": True, "temperature": 1.0}
@@ -45,6 +45,13 @@ def ask(made: Pair, aggregation: str = "coupled", **options: object) -> tuple[li
     return stream.result().token_ids, stream.notices
 
 
+def stop(made: Pair, tap: Tap) -> None:
+    """All that the device has sent is recorded, its last words, too."""
+    assert made.device is not None
+    made.device.stop()
+    until(tap.ended)
+
+
 def left(tap: Tap) -> list[list[bytes]]:
     """The frames of all messages that went through the wire."""
     return [frames for recorded in tap.recorded() for frames in messages(recorded)]
@@ -67,6 +74,7 @@ def test_the_ledger_holds_every_byte_on_the_wire(tiny_models: dict[str, Path], d
             tap = start(made, drafts=drafts)
             for aggregation in MODES:
                 ask(made, aggregation)
+            stop(made, tap)
         captured = counted(left(tap))
         written: Counter[tuple[str, str]] = Counter()
         for entry in read(Path(folder) / "ledger"):
@@ -87,6 +95,7 @@ def test_encrypted_bytes_are_those_of_the_ledger(tiny_models: dict[str, Path]) -
             made.start_cloud(endpoint=AT[1])
             made.start_device(link=AT[0], egress=EgressSettings(ledger=f"{folder}/ledger"))
             ask(made)
+            stop(made, tap)
         captured = sum(map(encrypted_bytes, tap.recorded()))
         assert captured == sum(entry.size_bytes for entry in read(Path(folder) / "ledger"))
         assert captured > 1000

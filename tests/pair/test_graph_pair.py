@@ -175,7 +175,7 @@ def test_on_ipc_a_device_is_its_store_and_its_summaries_are_counted(made: Family
     device = one.start_device(link=one.endpoint("tap"), egress=egress)
     made.wait_shared("one")
     device.stop()
-    until(lambda: not device.bus._running)
+    until(lambda: not device.bus._running and tap.ended())
     frames = [frames for stream in tap.recorded() for frames in messages(stream)]
     sent: dict[str, int] = {}
     for each in frames:

@@ -28,6 +28,7 @@ class Tap:
         """Raises OSError when `listen` cannot be bound."""
         self._target = target
         self._recorded: list[bytearray] = []
+        self._recording: list[threading.Thread] = []
         self._sockets: list[socket.socket] = []
         self._listener = _listen(listen)
         self._closed = False
@@ -36,6 +37,10 @@ class Tap:
     def recorded(self) -> list[bytes]:
         """What the connecting ends have sent so far, one entry for each connection."""
         return [bytes(each) for each in self._recorded]
+
+    def ended(self) -> bool:
+        """Whether each connection so far has ended: nothing more of it will be recorded."""
+        return not any(thread.is_alive() for thread in self._recording)
 
     def close(self) -> None:
         """Close every socket; may be called twice."""
@@ -61,7 +66,9 @@ class Tap:
             kept = bytearray()
             self._recorded.append(kept)
             self._sockets += [near, far]
-            threading.Thread(target=_pump, args=(near, far, kept), daemon=True).start()
+            recording = threading.Thread(target=_pump, args=(near, far, kept), daemon=True)
+            recording.start()
+            self._recording.append(recording)
             threading.Thread(target=_pump, args=(far, near, bytearray()), daemon=True).start()
 
 

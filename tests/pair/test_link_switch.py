@@ -15,6 +15,7 @@ from harness import Pair, pair
 from hocket_bus.errors import HocketError
 from hocket_daemon.privacy.egress import EgressSettings, read
 from hocket_lab.link.tap import Tap
+from hocket_lab.rehearsal.held import HeldCompute
 from hocket_tools.main import run
 from waiting import WAIT_S, until
 
@@ -48,10 +49,16 @@ def test_a_running_answer_goes_on_alone_with_its_prefix(tiny_models: dict[str, P
     """The tokens before the cut are those of the pair; those behind it the device's, to the full length."""
     with cuttable(tiny_models, hold_s=0.02) as (made, _):
         whole = made.client().ask(QUESTION, **OPTIONS).result()  # type: ignore[arg-type]
-        stream = made.client().ask(QUESTION, **OPTIONS)  # type: ignore[arg-type]
+        client = made.client()
+        assert made.device is not None
+        compute = made.device.services.compute
+        assert isinstance(compute, HeldCompute)
+        compute.decode_s = 0.5  # the end is far away until the link is cut
+        stream = client.ask(QUESTION, **OPTIONS)  # type: ignore[arg-type]
         events = stream.__iter__()
         before = [next(events) for _ in range(4)]
-        made.client().switch_link(cut=True)
+        client.switch_link(cut=True, wait_s=WAIT_S)
+        compute.decode_s = 0.0
         after = list(events)
         tokens = [*before, *after]
         assert len(tokens) == OPTIONS["max_tokens"]
@@ -67,7 +74,8 @@ def test_nothing_leaves_while_it_is_cut(tiny_models: dict[str, Path], mode: str)
     with cuttable(tiny_models) as (made, tap):
         client = made.client()
         client.ask(QUESTION, **OPTIONS).result()  # type: ignore[arg-type]
-        client.switch_link(cut=True)
+        client.switch_link(cut=True, wait_s=WAIT_S)
+        until(tap.ended)
         before = sizes(tap)
         assert sum(before) > 0
         assert made.device is not None
@@ -75,7 +83,7 @@ def test_nothing_leaves_while_it_is_cut(tiny_models: dict[str, Path], mode: str)
         done = client.ask(QUESTION, mode=mode, **OPTIONS).result()  # type: ignore[arg-type]
         assert len(done.token_ids) == OPTIONS["max_tokens"]
         assert sizes(tap) == before
-        status = client.status()
+        status = client.status(WAIT_S)
         assert status.facts["cloud"] == "cut on this device: hocket alone off"
         assert status.metrics["link_cut"] == 1
 
@@ -86,12 +94,12 @@ def test_joined_again_the_pair_answers_as_before(tiny_models: dict[str, Path]) -
         client = made.client()
         whole = client.ask(QUESTION, **OPTIONS).result()  # type: ignore[arg-type]
         for cut in (True, True, False, False):
-            client.switch_link(cut=cut)
-        until(lambda: client.status().facts["cloud"].startswith("connected"))
+            client.switch_link(cut=cut, wait_s=WAIT_S)
+        until(lambda: client.status(WAIT_S).facts["cloud"].startswith("connected"))
         before = sum(sizes(tap))
         assert client.ask(QUESTION, **OPTIONS).result().token_ids == whole.token_ids  # type: ignore[arg-type]
         assert sum(sizes(tap)) > before
-        assert client.status().metrics["link_cut"] == 0
+        assert client.status(WAIT_S).metrics["link_cut"] == 0
 
 
 def test_what_was_cut_stays_cut_for_a_daemon_that_starts_again(tiny_models: dict[str, Path]) -> None:
@@ -99,7 +107,7 @@ def test_what_was_cut_stays_cut_for_a_daemon_that_starts_again(tiny_models: dict
     with tempfile.TemporaryDirectory(prefix="hk") as folder:
         with pair(Path(folder), tiny_models, start=False) as made:
             start_device(made)
-            made.client().switch_link(cut=True)
+            made.client().switch_link(cut=True, wait_s=WAIT_S)
         with pair(Path(folder), tiny_models, start=False) as made:
             tap = made.stack.enter_context(Tap(made.endpoint("tap"), made.endpoint("cloud")))
             made.start_retrieval("device")
@@ -107,7 +115,7 @@ def test_what_was_cut_stays_cut_for_a_daemon_that_starts_again(tiny_models: dict
             assert made.client().ask(QUESTION, **OPTIONS).result().token_ids  # type: ignore[arg-type]
             assert tap.recorded() == []
             made.start_cloud()
-            made.client().switch_link(cut=False)
+            made.client().switch_link(cut=False, wait_s=WAIT_S)
             made.join()
 
 
@@ -117,7 +125,7 @@ def test_the_command_cuts_and_joins(tiny_models: dict[str, Path], capsys: pytest
         for what, words in (("on", "answers alone"), ("off", "is joined")):
             assert run(["alone", what, "--home", str(made.folder)]) == 0
             assert words in capsys.readouterr().out
-            assert made.client().status().metrics["link_cut"] == float(what == "on")
+            assert made.client().status(WAIT_S).metrics["link_cut"] == float(what == "on")
 
 
 def test_an_answers_record_has_what_left_for_it(tiny_models: dict[str, Path]) -> None:
@@ -145,7 +153,7 @@ def explained(made: Pair, *, alone: bool) -> dict[str, Any]:
     client = made.client()
     stream = client.ask(QUESTION, alone=alone, **OPTIONS)  # type: ignore[arg-type]
     stream.result()
-    found = client.explain(stream.request)
+    found = client.explain(stream.request, WAIT_S)
     assert found["record"]["question"] == QUESTION
     return dict(found["record"])
 
@@ -164,7 +172,7 @@ def test_no_answer_moves_to_another_cloud_daemon(tiny_models: dict[str, Path]) -
         stream = client.ask(QUESTION, **OPTIONS)  # type: ignore[arg-type]
         events = iter(stream)
         assert next(events).source != "solo"
-        client.switch_link(cut=True)
+        client.switch_link(cut=True, wait_s=WAIT_S)
         left = dict(device.ledger.sums)
         assert list(events)[-1].source == "solo"
         assert device.ledger.sums == left

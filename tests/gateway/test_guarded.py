@@ -70,16 +70,21 @@ def test_these_pages_may_ask(front: Served, origin: str) -> None:
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "file://", "http://localhost.evil", f"{PAGE}.evil"])
 def test_another_page_may_not(front: Served, origin: str) -> None:
     """Not even with a request that browsers send without asking first."""
-    refused = httpx2.post(front.url + CHAT, content="{}", headers={"origin": origin, "content-type": "text/plain"})
+    refused = httpx2.post(
+        front.url + CHAT, content="{}", headers={"origin": origin, "content-type": "text/plain"}, timeout=WAIT_S
+    )
     assert (refused.status_code, refused.json()["error"]["code"]) == (403, "bad_origin")
 
 
 def test_a_browser_is_told_which_page_may_ask(front: Served) -> None:
     """The named one, and no other one of elsewhere."""
     asks = {"access-control-request-method": "POST", "access-control-request-headers": "authorization"}
-    allowed = httpx2.options(front.url + CHAT, headers={"origin": PAGE, **asks})
+    allowed = httpx2.options(front.url + CHAT, headers={"origin": PAGE, **asks}, timeout=WAIT_S)
     assert (allowed.status_code, allowed.headers["access-control-allow-origin"]) == (200, PAGE)
-    assert httpx2.options(front.url + CHAT, headers={"origin": "https://evil.example", **asks}).status_code == 403
+    assert (
+        httpx2.options(front.url + CHAT, headers={"origin": "https://evil.example", **asks}, timeout=WAIT_S).status_code
+        == 403
+    )
 
 
 def test_a_body_that_is_too_long_is_refused(front: Served) -> None:
@@ -97,7 +102,7 @@ def test_a_connection_that_asks_nothing_whole_ends(
     front: Served, monkeypatch: pytest.MonkeyPatch, begun: bytes
 ) -> None:
     """Also behind a whole request; one in work is waited for."""
-    monkeypatch.setattr(server, "HEAD_S", 0.05)
+    monkeypatch.setattr(server, "HEAD_S", 0.5)
     with socket.create_connection(("127.0.0.1", front.port), timeout=WAIT_S) as there:
         there.sendall(begun)
         parts = list(iter(lambda: there.recv(65_536), b""))
@@ -152,7 +157,7 @@ def test_a_path_leads_to_no_file(front: Served, path: str) -> None:
 
 @pytest.mark.parametrize("path", ["/v1/nothing", "/nothing", "/v1/audio/speech"])
 def test_what_there_is_not_is_a_404_in_the_apis_shape(front: Served, path: str) -> None:
-    refused = httpx2.post(front.url + path, json={})
+    refused = httpx2.post(front.url + path, json={}, timeout=WAIT_S)
     assert (refused.status_code, refused.json()["error"]["type"]) == (404, "invalid_request_error")
     assert get(front, CHAT).status_code == 405
 

@@ -14,7 +14,7 @@ from serving import Served, served
 
 from hocket_gateway import people
 from hocket_lab.link.tap import messages
-from waiting import until
+from waiting import WAIT_S, until
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def test_rights_are_those_of_the_key(front: Served) -> None:
     """No key, no tools; the device alone; one folder."""
     key = people.invite(front.people, "anna", alone_only=True, folders=("letters",))
     try:
-        assert httpx2.post(f"{front.url}/mcp", json={}).status_code == 401
+        assert httpx2.post(f"{front.url}/mcp", json={}, timeout=WAIT_S).status_code == 401
         assert called(front.url, "ask", key, question="kala?").structured_content["model"] == "hocket-alone"
         assert front.retrieval is not None
         assert front.retrieval.searched[-1].within == ["letters"]
@@ -83,7 +83,7 @@ def test_what_is_wrong_is_said_in_the_result(front: Served) -> None:
 
 def test_a_strange_page_reaches_no_tool(front: Served) -> None:
     for headers in ({"host": "evil.example"}, {"origin": "https://evil.example"}):
-        assert httpx2.post(f"{front.url}/mcp", json={}, headers=headers).status_code == 403
+        assert httpx2.post(f"{front.url}/mcp", json={}, headers=headers, timeout=WAIT_S).status_code == 403
 
 
 @pytest.mark.parametrize("leaves", [False, True])

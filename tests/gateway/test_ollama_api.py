@@ -77,7 +77,7 @@ def test_the_package_lists(front: Served, client: Any) -> None:
     assert tuple(each.model for each in client.list().models) == tuple(f"{model}:latest" for model in MODELS)
     assert client.show("hocket-alone").capabilities == ["completion"]
     assert len(client.ps().models) == len(MODELS)
-    assert httpx2.get(f"{front.url}/api/version").json()["version"]
+    assert httpx2.get(f"{front.url}/api/version", timeout=WAIT_S).json()["version"]
 
 
 def test_lines_are_json_and_the_last_one_tells_the_times(front: Served) -> None:

@@ -157,9 +157,17 @@ def test_what_is_not_to_be_stored_is_not(front: Served) -> None:
     stored = post(front).json()
     assert (unstored["store"], stored["store"]) == (False, True)
     at = f"{front.url}/v1/responses/"
-    assert httpx2.get(at + unstored["id"]).status_code == 404
-    assert httpx2.delete(at + stored["id"]).json() == {"id": stored["id"], "object": "response", "deleted": True}
-    assert httpx2.get(at + stored["id"]).status_code == httpx2.delete(at + stored["id"]).status_code == 404
+    assert httpx2.get(at + unstored["id"], timeout=WAIT_S).status_code == 404
+    assert httpx2.delete(at + stored["id"], timeout=WAIT_S).json() == {
+        "id": stored["id"],
+        "object": "response",
+        "deleted": True,
+    }
+    assert (
+        httpx2.get(at + stored["id"], timeout=WAIT_S).status_code
+        == httpx2.delete(at + stored["id"], timeout=WAIT_S).status_code
+        == 404
+    )
     refused = post(front, previous_response_id=stored["id"])
     assert (refused.status_code, refused.json()["error"]["param"]) == (404, "previous_response_id")
 
@@ -171,9 +179,11 @@ def test_a_response_is_nobody_elses(front: Served) -> None:
         id = post(front, own).json()["id"]
         for key, status in ((other, 404), (own, 200)):
             headers = {"authorization": f"Bearer {key}"}
-            assert httpx2.get(f"{front.url}/v1/responses/{id}", headers=headers).status_code == status
+            assert httpx2.get(f"{front.url}/v1/responses/{id}", headers=headers, timeout=WAIT_S).status_code == status
             assert post(front, key, previous_response_id=id).status_code == status
-            assert httpx2.delete(f"{front.url}/v1/responses/{id}", headers=headers).status_code == status
+            assert (
+                httpx2.delete(f"{front.url}/v1/responses/{id}", headers=headers, timeout=WAIT_S).status_code == status
+            )
     finally:
         front.people.unlink()
 

@@ -133,5 +133,5 @@ def test_documents_come_in_pages(front: Served) -> None:
 
 def test_without_a_daemon_the_page_is_there_and_the_status_says_so(tmp_path: Path) -> None:
     with gateway(ServeSettings(port=0, device=f"ipc://{tmp_path}/none")) as port:
-        assert httpx2.get(f"http://127.0.0.1:{port}/").status_code == 200
+        assert httpx2.get(f"http://127.0.0.1:{port}/", timeout=WAIT_S).status_code == 200
         assert httpx2.get(f"http://127.0.0.1:{port}/status", timeout=WAIT_S).json() == {"running": False}

@@ -55,11 +55,14 @@ def test_nobody_asks_without_a_key_where_there_are_keys(front: Served, names: It
         refused = post(front, wrong)
         assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")
         assert refused.json()["error"]["code"] == "invalid_api_key"
-    assert httpx2.get(f"{front.url}/v1/models", headers={"authorization": f"Basic {key}"}).status_code == 401
-    tags = httpx2.get(f"{front.url}/api/tags")
+    assert (
+        httpx2.get(f"{front.url}/v1/models", headers={"authorization": f"Basic {key}"}, timeout=WAIT_S).status_code
+        == 401
+    )
+    tags = httpx2.get(f"{front.url}/api/tags", timeout=WAIT_S)
     assert (tags.status_code, list(tags.json())) == (401, ["error"])
-    assert httpx2.get(f"{front.url}/documents/device-0").status_code == 401
-    assert httpx2.get(f"{front.url}/health").status_code == 200
+    assert httpx2.get(f"{front.url}/documents/device-0", timeout=WAIT_S).status_code == 401
+    assert httpx2.get(f"{front.url}/health", timeout=WAIT_S).status_code == 200
 
 
 def test_wrong_keys_of_an_address_are_few_and_hold_up_no_right_one(tiny_models: dict[str, Path]) -> None:
@@ -121,14 +124,16 @@ def test_what_is_asked_with_a_key_for_alone_stays(front: Served, names: Iterator
     both = people.invite(front.people, next(names))
     assert front.tap is not None
     secret = [{"role": "user", "content": "canary0815 kala?"}]
-    listed = httpx2.get(f"{front.url}/v1/models", headers=bearer(alone)).json()["data"]
+    listed = httpx2.get(f"{front.url}/v1/models", headers=bearer(alone), timeout=WAIT_S).json()["data"]
     assert [each["id"] for each in listed] == ["hocket-alone"]
     for model in ("hocket", "hocket-auto", "hocket-dispatch", "hocket-graph"):
         assert post(front, alone, model=model, messages=secret).status_code == 403
     assert post(front, alone, model="hocket-alone", messages=secret).status_code == 200
     body = {"model": "hocket", "messages": secret, "options": {"num_predict": 4}}
-    assert httpx2.post(f"{front.url}/api/chat", json=body, headers=bearer(alone)).status_code == 403
-    ollama = httpx2.post(f"{front.url}/api/chat", json={**body, "model": "hocket-alone:latest"}, headers=bearer(alone))
+    assert httpx2.post(f"{front.url}/api/chat", json=body, headers=bearer(alone), timeout=WAIT_S).status_code == 403
+    ollama = httpx2.post(
+        f"{front.url}/api/chat", json={**body, "model": "hocket-alone:latest"}, headers=bearer(alone), timeout=WAIT_S
+    )
     assert ollama.status_code == 200
     public = [{"role": "user", "content": "mirabelle kala?"}]
     assert post(front, both, messages=public).status_code == 200
@@ -144,7 +149,10 @@ def test_a_key_for_a_folder_reads_that_alone(front: Served, names: Iterator[str]
     assert front.retrieval is not None
     assert front.retrieval.searched[-1].within == ["/home/anna/letters"]
     for name in ("device-0", "/home/anna/letters2/x.md", "/home/anna/letters/../x.md"):
-        assert httpx2.get(f"{front.url}/documents/{name}", headers=bearer(key)).status_code in (403, 404)
+        assert httpx2.get(f"{front.url}/documents/{name}", headers=bearer(key), timeout=WAIT_S).status_code in (
+            403,
+            404,
+        )
 
 
 def test_a_key_asks_so_many_at_once(front: Served, names: Iterator[str]) -> None:

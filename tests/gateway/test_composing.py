@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,7 +12,7 @@ import httpx2
 import pytest
 from serving import Served, served
 
-from hocket_bus.messages import MemoryRequest
+from hocket_bus.messages import Extract, Extracted, MemoryRequest
 from hocket_bus.wire import decode
 from hocket_client import Client
 from hocket_gateway import composing, people
@@ -130,12 +131,22 @@ def test_a_strange_page_composes_nothing(http: httpx2.Client) -> None:
     assert refused(http, body, {"origin": "https://evil.example"}).status_code == 403
 
 
-def test_it_comes_again_with_newer_memory(http: httpx2.Client) -> None:
+def test_it_comes_again_with_newer_memory(front: Served, http: httpx2.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the same stream, which ends as soon as the text is another one."""
+    retrieval, is_read = front.retrieval, threading.Event()
+    assert retrieval is not None
+    extract = retrieval.extract
+
+    def extract_later(asked: Extract) -> Extracted:
+        assert is_read.wait(WAIT_S)
+        return extract(asked)
+
+    monkeypatch.setattr(retrieval, "extract", extract_later)
     body: dict[str, object] = {"id": "k", "text": TEXT, "cursor": len(TEXT)}
     with http.stream("POST", "/composing", json=body) as answer:
         lines = (line for line in answer.iter_lines() if line.startswith("data: "))
         assert "text" in next(lines)
+        is_read.set()
         assert "text" in next(lines)
         compose(http, TEXT + " tano", id="k")
         assert all("text" in line for line in lines)

@@ -132,7 +132,7 @@ class Family:
 
         def stop() -> None:
             retrieval.stop()
-            thread.join(10)
+            thread.join(WAIT_S)
             retrieval.close()
 
         self.stack.callback(stop)

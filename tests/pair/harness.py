@@ -188,7 +188,7 @@ class Pair:
 
         def stop() -> None:
             daemon.stop()
-            thread.join(10)
+            thread.join(WAIT_S)
 
         self.stack.callback(stop)
 

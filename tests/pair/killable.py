@@ -20,7 +20,7 @@ from hocket_daemon.config import DeviceSettings
 from hocket_daemon.device import DeviceDaemon
 from hocket_daemon.privacy.egress import EgressSettings
 from hocket_lab.rehearsal.daemon import Rehearsal, script_of
-from waiting import until
+from waiting import WAIT_S, until
 
 
 def serve(folder: str, model: str, cloud: str, hold_s: float) -> None:
@@ -68,7 +68,7 @@ class Killable(Circle):
         process = self.members[name][2]
         if process.pid is not None and process.is_alive():
             os.kill(process.pid, signal.SIGKILL)
-        process.join(10)
+        process.join(WAIT_S)
 
     def restart(self, name: str) -> None:
         """The same member anew; the cloud may still think that the one before is there."""

@@ -16,7 +16,7 @@ from hocket_daemon.engine.runtime.stored import StoredKV
 from hocket_daemon.engine.settings import KVSettings
 from hocket_daemon.serving import background
 from hocket_tools.caller import Caller
-from waiting import WAIT_S
+from waiting import WAIT_S, until
 
 QUESTIONS = [" ".join(WORDS[(i * k + 3 * k) % len(WORDS)] for k in range(1, 6)) + "?" for i in range(3)]
 OPTIONS: dict[str, object] = {"max_tokens": 10, "ignore_eos": True, "documents": 2, "temperature": 1.0}
@@ -79,6 +79,7 @@ def test_cold_warm_and_restarted_give_the_same_ids(tiny_models: dict[str, Path])
                 stores = start(made, Path(folder))
                 assert ids(made) == expected
                 assert all((store.misses == 0) == (run == 1) for store in stores)
+                until(lambda stores=stores: all(store.entries for store in stores))  # type: ignore[misc] # on threads of their own
                 assert ids(made) == expected
                 assert all(store.hits for store in stores)
 

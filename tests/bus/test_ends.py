@@ -127,7 +127,7 @@ def test_whatever_happens_here_and_gone_take_turns(seed: int) -> None:
 
 def test_a_server_tells_who_greeted_and_once_that_it_has_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By role, user and name, while the link is pinging and after it has closed."""
-    monkeypatch.setattr(server, "GONE_AFTER_S", 3 * PING_S)
+    monkeypatch.setattr(server, "GONE_AFTER_S", 6 * PING_S)
     there, here = Machine(tmp_path / "there"), Machine(tmp_path / "here")
     there.knows(kitchen=Peer(here.own.public))
     here.knows(there=Peer(there.own.public, AT))
@@ -141,7 +141,7 @@ def test_a_server_tells_who_greeted_and_once_that_it_has_gone(tmp_path: Path, mo
             assert (came.port, came.hello, came.user) == (port, HELLO, "kitchen")
             until(lambda: port.rtt_s(came.route) > 0)
             with pytest.raises(Empty):
-                there.inbox.get(timeout=6 * PING_S)
+                there.inbox.get(timeout=9 * PING_S)
         assert there.inbox.get(timeout=WAIT_S) == Gone(port, came.route, HELLO, "kitchen")
         with here.bus() as dialing:
             dial(dialing)

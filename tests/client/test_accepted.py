@@ -13,7 +13,7 @@ from hocket_bus.errors import Busy, DeadlineExceeded
 from hocket_bus.messages import Accepted, Ask, Error, Message, Status, StatusRequest, Welcome
 from hocket_bus.sockets import Bus, Event, Received, Server
 from hocket_client import AsyncClient, Client
-from waiting import WAIT_S
+from waiting import WAIT_S, until
 
 
 class Taking:
@@ -77,7 +77,7 @@ def test_a_daemon_that_says_nothing_is_waited_for_that_long(daemon: Silent) -> N
             return await client.ask("kala?").accepted(0.05)
 
     assert asyncio.run(asked()) is False
-    assert any(isinstance(message, Ask) for message in daemon.got)
+    until(lambda: any(isinstance(message, Ask) for message in daemon.got))
 
 
 def test_both_clients_tell_how_a_daemon_is(taking: Taking, daemon: Silent) -> None:

@@ -58,11 +58,14 @@ def test_a_cloud_process_is_ready_reloads_and_drains(folder: Path, tiny_models: 
         systemd.until("READY")
         with Client(at, keys=keys, connect_s=WAIT_S) as client:
             stream = client.ask(QUESTION, documents=0, **OPTIONS)
-            next(iter(stream))
+            longer = client.ask(QUESTION, documents=0, **OPTIONS | {"max_tokens": 900})
+            for each in (stream, longer):  # which keeps it from ending before it has refused
+                next(iter(each))
             cloud.send_signal(signal.SIGTERM)
             systemd.until("STOPPING")
             with pytest.raises(Unavailable, match="stopping"):
                 client.ask(QUESTION, documents=0).result()
+            longer.cancel()
             assert len(stream.result().token_ids) == 100
         assert cloud.wait(WAIT_S) == 0
 

@@ -102,8 +102,15 @@ def every_way_gives_the_same(client: Client, link: Link, temperatures: tuple[flo
             assert ids(client, "coupled", temperature) == wanted
 
 
-@pytest.mark.parametrize(("form", "contrast"), [("llama", 0.0), ("vllm", 0.5)])
-@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize(
+    ("side", "form", "contrast"),
+    [
+        ("device", "llama", 0.0),
+        ("cloud", "vllm", 0.5),
+        pytest.param("cloud", "llama", 0.0, marks=pytest.mark.slow),
+        pytest.param("device", "vllm", 0.5, marks=pytest.mark.slow),
+    ],
+)
 def test_every_way_gives_the_same_ids(tiny_models: dict[str, Path], side: Side, form: Form, contrast: float) -> None:
     """Near or far, coupled or in step, greedy or drawn; both sides' passages are sources; no byte is uncounted."""
     with told(tiny_models, side, form, contrast=contrast) as (server, made, client, link):

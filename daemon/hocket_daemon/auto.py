@@ -23,7 +23,7 @@ from .graph.settings import GateSettings
 from .monitoring.counters import Counters
 from .serving.becoming import Becoming
 from .serving.circle import Circle
-from .serving.follow_up import Found, find
+from .serving.follow_up import Found
 from .serving.mode import Peer, Session
 from .serving.reply import Reply
 from .serving.routing import Route
@@ -139,7 +139,7 @@ class Gating(Becoming):
     def start(self, passages: int, *, there: bool) -> None:
         """Search; without another side, which `there` says, there is nothing to decide."""
         if there:
-            find(self._lookups, self._ask.prompt, passages, self._on_found, within=self._ask.within)
+            self._lookups.find(self._ask.prompt, passages, self._on_found, within=self._ask.within)
         else:
             self._go(NO_OTHER_SIDE)
 

@@ -20,6 +20,7 @@ from hocket_daemon.monitoring.counters import Counters
 from hocket_daemon.profiling.profiler import Profiler
 from hocket_daemon.serving.admission import Admission
 from hocket_daemon.serving.reply import Reply, Stream
+from hocket_daemon.serving.retrieval import Lookups
 from hocket_daemon.serving.services import Services
 
 ID = bytes(range(16))
@@ -102,6 +103,8 @@ class FakeRetrieval:
     scored: list[str] = field(default_factory=list)  # the texts that passages were compared with
     search_fails: HocketError | None = None
     score_fails: HocketError | None = None
+
+    find = Lookups.find
 
     def lookups(self, user: str) -> FakeRetrieval:
         return self

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from hocket_bus.errors import HocketError, Unavailable
 from hocket_bus.messages import MAX_QUESTION_CHARS, Passage, Passages, Prompt, Turn
-from hocket_daemon.serving.follow_up import AS_NEAR, NEAR, Found, chosen, find, refers, search_text, search_texts
-from hocket_daemon.serving.retrieval import NO_PASSAGES
+from hocket_daemon.serving.follow_up import AS_NEAR, NEAR, Found, chosen, refers, search_text, search_texts
+from hocket_daemon.serving.retrieval import NO_PASSAGES, Lookups
 
 LIGHTHOUSE = "When was the lighthouse of Brightholm built?"
 
@@ -104,13 +104,15 @@ def test_what_a_question_finds_by_itself_is_read_where_it_is_near_and_about_as_n
     assert chosen([one]) == 0
 
 
-class Slow:
+class Slow(Lookups):
     """Lookups that answer when they are told to."""
 
     def __init__(self) -> None:
         self.asked: dict[str, Callable[[Passages | HocketError], None]] = {}
 
-    def search(self, query: str, k: int, scorer: str, done: Callable[..., None], within: object, *, words: int) -> None:
+    def search(
+        self, query: str, k: int, scorer: str, done: Callable[..., None], within: object = (), *, words: int = 0
+    ) -> None:
         assert (k, scorer, within, words) == (3, "s", ("letters",), 64)
         self.asked[query] = done
 
@@ -121,7 +123,7 @@ def test_both_searches_end_in_one_outcome(order: tuple[int, int], failing: int |
     """In whichever order they come; where one fails the question does."""
     slow, told = Slow(), list[Found | HocketError]()
     prompt = Prompt(query="How high is it?", turns=[Turn(query=LIGHTHOUSE, answer="")])
-    find(slow, prompt, 3, told.append, scorer="s", within=("letters",), words=64)  # type: ignore[arg-type]
+    slow.find(prompt, 3, told.append, scorer="s", within=("letters",), words=64)
     assert list(slow.asked) == search_texts(prompt)
     outcomes: list[Passages | HocketError] = [passages(0.2, seconds=1.0), passages(0.5, seconds=2.0)]
     if failing is not None:
@@ -141,7 +143,7 @@ def test_the_first_passages_own_words_are_evidence_whichever_search_found_them(
     """Words of earlier questions make it no less; those of another passage tell nothing of it."""
     slow, told = Slow(), list[Found | HocketError]()
     prompt = Prompt(query="How high is it?", turns=[Turn(query=LIGHTHOUSE, answer="")])
-    find(slow, prompt, 3, told.append, scorer="s", within=("letters",), words=64)  # type: ignore[arg-type]
+    slow.find(prompt, 3, told.append, scorer="s", within=("letters",), words=64)
     more, less = passages(near, document=document, matched=0.8), passages(0.5, matched=0.3)
     for done, outcome in zip(slow.asked.values(), (more, less), strict=True):
         done(outcome)

@@ -22,7 +22,7 @@ from ..engine.runtime.sequences import SequenceGroup, read
 from ..engine.sampling.distribution import Distribution
 from ..engine.sampling.heads import Heads, Made, Probabilities, contrast_of, made
 from ..privacy.disclosure import SessionDisclosure
-from ..serving.follow_up import Found, find, search_text
+from ..serving.follow_up import Found, search_text
 from ..serving.gatherer import Find, nothing
 from ..serving.passage_weights import explained, weigh
 from ..serving.prefix import PrefixChain
@@ -263,7 +263,7 @@ class Drafter:
         else:
             within, words = self._session.within, self._services.reading.words
             k, scorer = begin.documents, begin.scorer
-            find(self._lookups, begin.prompt, k, self._on_found, scorer=scorer, within=within, words=words)
+            self._lookups.find(begin.prompt, k, self._on_found, scorer=scorer, within=within, words=words)
 
     def close(self) -> None:
         """Free the rows, behind whatever the compute thread still does with them."""

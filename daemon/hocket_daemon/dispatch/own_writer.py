@@ -8,7 +8,6 @@ from hocket_bus.errors import HocketError
 from hocket_bus.messages import Dispatch, Passages, Side
 
 from ..engine.runtime.sequences import rows_of
-from ..serving import follow_up
 from ..serving.follow_up import Found
 from ..serving.gatherer import Find
 from ..serving.prefix import PrefixChain
@@ -53,7 +52,7 @@ def _search(services: Services, opening: Dispatch, session: WritingSession) -> F
             done(NO_PASSAGES)
         else:
             within, words = session.within, services.reading.words
-            follow_up.find(lookups, opening.prompt, opening.documents, taken, within=within, words=words)
+            lookups.find(opening.prompt, opening.documents, taken, within=within, words=words)
         return lookups.close
 
     return find

@@ -8,17 +8,13 @@ about as near, it has. A question that says by itself what it is about is search
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from msgspec.structs import replace
 
-from hocket_bus.errors import HocketError
 from hocket_bus.messages import MAX_QUESTION_CHARS, Passages, Prompt
 from hocket_retrieval.lexical import telling_words
-
-from .retrieval import Lookups
 
 # Chosen on half of MTRAG's conversations and of hocket's own: with more words what was asked about before is found.
 FEWEST_WORDS = 4  # that tell something in a question that stands for itself
@@ -48,35 +44,8 @@ class Found(NamedTuple):
     passages: Passages
 
 
-def find(
-    lookups: Lookups,
-    prompt: Prompt,
-    k: int,
-    done: Callable[[Found | HocketError], None],
-    *,
-    scorer: str = "",
-    within: Sequence[str] = (),
-    words: int = 0,
-) -> None:
-    """Search for what `prompt` asks; `done` gets, once and within a deadline, what is found or an error."""
-    texts = search_texts(prompt)
-    outcomes = dict[str, Passages | HocketError]()
-
-    def take(text: str, outcome: Passages | HocketError) -> None:
-        outcomes[text] = outcome
-        if len(outcomes) == len(texts):
-            done(_outcome([(each, outcomes[each]) for each in texts]))
-
-    for text in texts:
-        lookups.search(text, k, scorer, partial(take, text), within, words=words)
-
-
-def _outcome(outcomes: Sequence[tuple[str, Passages | HocketError]]) -> Found | HocketError:
-    found = list[Found]()
-    for text, outcome in outcomes:
-        if isinstance(outcome, HocketError):
-            return outcome
-        found.append(Found(text, outcome))
+def read_of(found: Sequence[Found]) -> Found:
+    """What is read of what each of a prompt's `search_texts` has found."""
     text, passages = found[chosen([each.passages.passages for each in found])]
     alike = [each.passages.matched for each in found if _first(each.passages) == _first(passages)]
     return Found(text, replace(passages, seconds=sum(each.passages.seconds for each in found), matched=max(alike)))
@@ -96,7 +65,7 @@ class Scored(Protocol):
 
 
 def chosen(found: Sequence[Sequence[Scored]]) -> int:
-    """Which is read of what each of a prompt's `search_texts` has found."""
+    """Which is read, by the scores of what each of a prompt's `search_texts` has found."""
     alone, best = (max((each.score for each in passages), default=0.0) for passages in (found[0], found[-1]))
     return 0 if alone >= max(NEAR, AS_NEAR * best) else len(found) - 1
 
@@ -114,7 +83,7 @@ def search_texts(prompt: Prompt) -> list[str]:
     if prompt.sought:
         return [prompt.sought]
     query = prompt.query.strip()
-    earlier = _words_before(prompt) if refers(query) else []
+    earlier = _words_before(prompt) if prompt.turns and refers(query) else []
     texts = [query, " ".join([query, query, *earlier])] if earlier else [query]
     return list(dict.fromkeys(text[:MAX_QUESTION_CHARS] for text in texts))
 

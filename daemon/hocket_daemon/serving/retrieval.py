@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import Any, get_args
 
@@ -31,6 +32,7 @@ from hocket_bus.messages import (
     Passage,
     Passages,
     Place,
+    Prompt,
     Recalled,
     Removed,
     Score,
@@ -42,6 +44,8 @@ from hocket_bus.messages import (
 )
 from hocket_bus.sockets import Link, Received
 from hocket_bus.turns import Turns
+
+from .follow_up import Found, read_of, search_texts
 
 WAIT_S = 10.0
 WAIT_DOWN_S = 2.0  # for a retrieval daemon that is not connected
@@ -75,6 +79,28 @@ class Lookups:
         self._client = client
         self._user = user
         self._asked: set[bytes] = set()
+
+    def find(
+        self,
+        prompt: Prompt,
+        k: int,
+        done: Callable[[Found | HocketError], None],
+        *,
+        scorer: str = "",
+        within: Sequence[str] = (),
+        words: int = 0,
+    ) -> None:
+        """Search for what `prompt` asks; `done` gets, once and within a deadline, what is found or an error."""
+        texts = search_texts(prompt)
+        outcomes = dict[str, Passages | HocketError]()
+
+        def take(text: str, outcome: Passages | HocketError) -> None:
+            outcomes[text] = outcome
+            if len(outcomes) == len(texts):
+                done(_outcome([(each, outcomes[each]) for each in texts]))
+
+        for text in texts:
+            self.search(text, k, scorer, partial(take, text), within, words=words)
 
     def search(
         self,
@@ -116,6 +142,15 @@ class Lookups:
         for request in self._asked:
             self._client.drop(request)
         self._asked.clear()
+
+
+def _outcome(outcomes: Sequence[tuple[str, Passages | HocketError]]) -> Found | HocketError:
+    found = list[Found]()
+    for text, outcome in outcomes:
+        if isinstance(outcome, HocketError):
+            return outcome
+        found.append(Found(text, outcome))
+    return read_of(found)
 
 
 class RetrievalClient:

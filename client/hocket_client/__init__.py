@@ -20,7 +20,7 @@ from hocket_bus.errors import (
     ProtocolError,
     Unavailable,
 )
-from hocket_bus.messages import Done, Logprob, Notice, Remembered, Suggestion, Thought, Token, Turn
+from hocket_bus.messages import Done, Logprob, Notice, Remembered, Suggestion, Thought, Token, Turn, Waiting
 
 from .aio import AsyncClient, AsyncStream
 from .client import Client, Stream
@@ -54,4 +54,5 @@ __all__ = [
     "Token",
     "Turn",
     "Unavailable",
+    "Waiting",
 ]

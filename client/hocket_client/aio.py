@@ -23,6 +23,7 @@ from hocket_bus.messages import (
     Thought,
     Token,
     Turn,
+    Waiting,
 )
 from hocket_bus.paths import default_endpoint
 
@@ -130,7 +131,7 @@ class AsyncStream(Reader):
             if isinstance(event, Token):
                 yield event
 
-    async def events(self) -> AsyncIterator[Token | Thought | Notice | Done]:
+    async def events(self) -> AsyncIterator[Token | Thought | Waiting | Notice | Done]:
         """Every event not read yet, in order, Done last. Raises what ended the request, if an error did."""
         while not self._over:
             event = self._next()

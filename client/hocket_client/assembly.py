@@ -18,9 +18,10 @@ from hocket_bus.messages import (
     Resume,
     Thought,
     Token,
+    Waiting,
 )
 
-StreamEvent = Token | Thought | Notice | Done
+StreamEvent = Token | Thought | Waiting | Notice | Done
 
 SILENCE_S = 1.0
 
@@ -52,7 +53,7 @@ class Assembly:
             )
         if isinstance(message, Accepted):
             self.accepted = True
-        if not isinstance(message, Token | Thought | Notice | Done | Failed) or message.seq < self._next:
+        if not isinstance(message, Token | Thought | Waiting | Notice | Done | Failed) or message.seq < self._next:
             return []
         self.accepted = True
         self._early[message.seq] = message

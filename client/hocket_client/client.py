@@ -24,6 +24,7 @@ from hocket_bus.messages import (
     Thought,
     Token,
     Turn,
+    Waiting,
 )
 from hocket_bus.paths import default_endpoint
 
@@ -119,7 +120,7 @@ class Client:
 
 
 class Stream(Reader):
-    """The answer as it comes. Iterate for Token messages; `events` adds thoughts, notices and the Done at the end."""
+    """The answer as it comes. Iterate for Token messages; `events` adds thoughts, waits, notices and the Done."""
 
     def __init__(self, connection: Connection, question: str | None, options: Options) -> None:
         self._inbox: SimpleQueue[Message] = SimpleQueue()
@@ -128,7 +129,7 @@ class Stream(Reader):
     def __iter__(self) -> Iterator[Token]:
         return (event for event in self.events() if isinstance(event, Token))
 
-    def events(self) -> Iterator[Token | Thought | Notice | Done]:
+    def events(self) -> Iterator[Token | Thought | Waiting | Notice | Done]:
         """Every event not read yet, in order, Done last. Raises what ended the request, if an error did."""
         while not self._over:
             event = self._next()

@@ -39,6 +39,7 @@ from hocket_bus.messages import (
     SwitchLink,
     Thought,
     Token,
+    Waiting,
 )
 from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received
 
@@ -52,7 +53,7 @@ Receiver = Callable[[Message], None]
 Nudge = Callable[[], list[Message]]
 
 TAKEN = (
-    *(Accepted, Error, Lost, Token, Thought, Notice, Done, Failed),
+    *(Accepted, Error, Lost, Token, Thought, Waiting, Notice, Done, Failed),
     *(Status, LinkSwitched, Explained, Behind, Suggestion, Remembered),
 )
 CLOSED = ("the client was closed", "ask with an open one")

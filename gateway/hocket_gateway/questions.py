@@ -13,7 +13,18 @@ import structlog
 from msgspec.structs import asdict
 
 from hocket_bus.errors import Busy, HocketError, Unavailable
-from hocket_bus.messages import AggregationOutcome, Done, Finish, Notice, Origin, Outcome, Routing, Thought, Token
+from hocket_bus.messages import (
+    AggregationOutcome,
+    Done,
+    Finish,
+    Notice,
+    Origin,
+    Outcome,
+    Routing,
+    Thought,
+    Token,
+    Waiting,
+)
 from hocket_bus.shares import Bucket
 from hocket_client import AsyncStream, Options
 
@@ -71,7 +82,7 @@ class Answer:
         """What `hocket explain` takes."""
         return self._stream.request.hex()
 
-    async def events(self) -> AsyncIterator[Token | Thought | Notice | Done]:
+    async def events(self) -> AsyncIterator[Token | Thought | Waiting | Notice | Done]:
         """Every event, Done last. Raises Refusal for what ended the answer, also where the key is revoked meanwhile."""
         try:
             async for event in self._stream.events():

@@ -8,8 +8,9 @@ from math import inf
 import pytest
 
 from hocket_daemon.aggregation.group_member import GroupMember, Patience
+from hocket_daemon.aggregation.patience import REPORT_S
 
-PATIENCE = Patience(step_s=1.0, first_s=5.0)
+PATIENCE = Patience(step_s=1.0, longest_s=5.0)
 
 
 def late(member: GroupMember, now: float) -> float:
@@ -55,10 +56,13 @@ def test_who_says_again_and_again_that_it_has_read_is_waited_for_once() -> None:
     assert not member.awaited
 
 
-def test_who_reads_is_waited_for_at_the_first_token_and_joins_when_it_has_read() -> None:
-    """Beyond that the answer begins without it; who is gone never comes back."""
+def test_who_reads_and_reports_it_is_waited_for_and_joins_when_it_has_read() -> None:
+    """The answer begins without it after `longest_s`; who is gone never comes back."""
     member = GroupMember(PATIENCE, 0.1, now=0.0)
     member.on_sign(0.2)
+    for report in range(1, 10):
+        member.on_progress(0.2 + REPORT_S * report)
+        assert member.tick(0.2 + REPORT_S * report) is None
     assert member.due_s == 5.2
     assert member.tick(5.2) == "late"
     member.on_ready()
@@ -68,6 +72,19 @@ def test_who_reads_is_waited_for_at_the_first_token_and_joins_when_it_has_read()
     member.on_ready()
     member.on_lost(9.0)
     assert (member.state, member.due_s) == ("gone", inf)
+
+
+def test_who_stops_reporting_is_waited_for_no_longer_than_a_step_and_two_reports() -> None:
+    """While it reads, and while it decodes a step that takes long."""
+    reading, slow = (GroupMember(PATIENCE, 0.1, now=0.0) for _ in range(2))
+    reading.on_sign(0.2)
+    assert reading.due_s == pytest.approx(0.2 + 2 * REPORT_S + 0.1 + 1.0)
+    slow.on_ready()
+    slow.on_lacking(3.0, 7)
+    slow.on_progress(3.9)
+    assert slow.due_s == pytest.approx(3.9 + 2 * REPORT_S + 0.1 + 1.0)
+    slow.on_lacking(4.0, 8)
+    assert slow.due_s == pytest.approx(4.0 + 0.1 + 1.0)
 
 
 def test_who_is_the_last_at_every_step_is_waited_for_at_each_of_them() -> None:

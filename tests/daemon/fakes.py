@@ -43,6 +43,7 @@ class FakeCompute:
 
     def __init__(self, model: FakeModel) -> None:
         self.copied = 0
+        self.prompt_token_s = 0.0
         self.broken: HocketError | None = None  # what every forward pass ends with
         self._model = model
         self._asked: list[Callable[[], None]] = []

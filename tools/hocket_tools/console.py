@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from hocket_bus.errors import BadRequest, HocketError
-from hocket_bus.messages import AggregationOutcome, DispatchOutcome, Done, Origin, Passage, Source
+from hocket_bus.messages import AggregationOutcome, DispatchOutcome, Done, Origin, Passage, Source, Waiting
 from hocket_tools.pair.hints import shortened_in
 
 STYLES: dict[Source, str] = {
@@ -46,6 +46,28 @@ def err() -> Console:
 def for_people(text: str, console: Console) -> str:
     """A text that has paths: short on a terminal, whole for programs."""
     return shortened_in(text) if console.is_terminal else text
+
+
+class WaitLine:
+    """One line on a terminal that says for whom an answer waits; on anything else there is none."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._width = 0
+
+    def show(self, event: Waiting) -> None:
+        """Write the line, in place of the one before."""
+        if self._console.is_terminal:
+            left = f", about {event.left_s:.0f} s left" if event.left_s >= 1 else ""
+            text = f"{one_line(event.party)} is reading, {event.read:.0%}{left}"
+            self._console.print(text.ljust(self._width), style="dim", markup=False, end="\r")
+            self._width = max(self._width, len(text))
+
+    def clear(self) -> None:
+        """Remove it; what comes next begins where it was."""
+        if self._width:
+            self._console.print(" " * self._width, end="\r")
+            self._width = 0
 
 
 def shows_colours() -> bool:

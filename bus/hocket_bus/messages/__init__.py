@@ -16,6 +16,7 @@ from .aggregation import (
     End,
     MemberOutcome,
     Method,
+    PromptProgress,
     Ready,
     Refused,
     Sources,
@@ -160,6 +161,7 @@ from .stream import (
     Token,
     Unknown,
     Verdict,
+    Waiting,
 )
 from .table import ANSWERS, BY_CODE, CLASS_OF, CODE_OF, CONVERSATIONS, HAS_PAYLOAD, NEEDS_OF, REQUESTS
 from .types import (
@@ -311,6 +313,7 @@ __all__ = [
     "Pong",
     "Progress",
     "Prompt",
+    "PromptProgress",
     "Quote",
     "Ranked",
     "Ready",
@@ -360,6 +363,7 @@ __all__ = [
     "Unknown",
     "Unreached",
     "Verdict",
+    "Waiting",
     "Weigh",
     "Weights",
     "Welcome",

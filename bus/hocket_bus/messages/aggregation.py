@@ -16,6 +16,7 @@ from .types import (
     Count,
     Digest,
     Entry,
+    Fraction,
     Id,
     Line,
     Message,
@@ -130,6 +131,18 @@ class Ready(Message, frozen=True):
     notices: Annotated[list[Line], Meta(max_length=16)] = []
 
 
+class PromptProgress(Message, frozen=True):
+    """Sent while the leader waits: this side has read the part `read` of its prompt, and drafts once that is 1.
+
+    `left_s` is how long the rest is expected to take at the measured pace; 0 where no pace is known yet.
+    """
+
+    session: Id
+    epoch: Count
+    read: Fraction
+    left_s: Seconds
+
+
 class Draft(Message, frozen=True):
     """A side's draft of one step. `payload` is its encoded distribution; `prefix` digests the tokens before it.
 
@@ -236,5 +249,6 @@ CONVERSATION = Conversation(
         Entry(38, End, "control", "pair"),
         Entry(39, Refused, "control", "never"),
         Entry(40, Sources, "sources", "never"),
+        Entry(41, PromptProgress, "control", "never"),
     ),
 )

@@ -20,6 +20,7 @@ from .types import (
     Digest,
     Entry,
     Folders,
+    Fraction,
     Id,
     Line,
     LogProbability,
@@ -193,6 +194,19 @@ class Notice(Message, frozen=True):
     text: Line
 
 
+class Waiting(Message, frozen=True):
+    """The answer waits for `party`, which has read the part `read` of its prompt.
+
+    `left_s` is how long the rest is expected to take; 0 where that is not known.
+    """
+
+    request: Id
+    seq: Count
+    party: Name
+    read: Fraction
+    left_s: Seconds
+
+
 class Thought(Message, frozen=True):
     """A part of what a server's model thinks before it answers, which is no part of the answer. `t_s` is a Token's."""
 
@@ -271,5 +285,6 @@ CONVERSATION = Conversation(
         Entry(24, Done, "answer", "never"),
         Entry(25, Failed, "answer", "never"),
         Entry(26, Thought, "answer", "never"),
+        Entry(27, Waiting, "answer", "never"),
     ),
 )

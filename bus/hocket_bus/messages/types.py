@@ -6,7 +6,7 @@ from typing import Annotated, Literal, NamedTuple, get_args
 
 from msgspec import Meta, Struct
 
-PROTOCOL_VERSION = 24
+PROTOCOL_VERSION = 25
 MAX_QUESTION_CHARS = 8_000
 MAX_TOKENS = 4_096
 MAX_LOGPROBS = 20  # of the tokens in one place
@@ -42,6 +42,7 @@ Text = Annotated[str, Meta(max_length=500_000)]
 Folders = Annotated[list[Annotated[str, Meta(max_length=4_096)]], Meta(max_length=64)]
 Seconds = Annotated[float, Meta(ge=0)]
 Strength = Annotated[float, Meta(ge=0, le=4)]
+Fraction = Annotated[float, Meta(ge=0, le=1)]
 LogProbability = Annotated[float, Meta(ge=-1e4, le=0)]
 
 

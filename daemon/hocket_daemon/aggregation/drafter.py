@@ -18,6 +18,7 @@ from ..engine.preemption import Interrupt
 from ..engine.runtime.compute import Decoded
 from ..engine.runtime.grounded import Grounded
 from ..engine.runtime.likelihood import NO_LIKELIHOODS
+from ..engine.runtime.prompt_meter import PromptMeter
 from ..engine.runtime.sequences import SequenceGroup, read
 from ..engine.sampling.distribution import Distribution
 from ..engine.sampling.heads import Heads, Made, Probabilities, contrast_of, made
@@ -34,6 +35,7 @@ from .relevance import BY_LIKELIHOOD, REWEIGHED, compared, query, weighed_by
 
 T = TypeVar("T")
 Outcome: TypeAlias = "T | HocketError"
+NEARLY_READ = 0.99  # all passes are made, and what follows from them is not there yet
 Scorer = Callable[[str, list[Passage], str, Callable[[list[float] | HocketError], None]], None]
 log = structlog.get_logger(__name__)
 
@@ -235,7 +237,8 @@ class Drafter:
         self._lookups = services.retrieval.lookups(session.user)
         self._find = find
         self._stop_finding: Callable[[], None] = nothing
-        self._grounded = Grounded(services.compute)
+        self._meter = PromptMeter()
+        self._grounded = Grounded(services.compute, self._meter.add)
         self._decoding: _Decoding | None = None
 
     @property
@@ -252,6 +255,18 @@ class Drafter:
     def has_read(self) -> bool:
         """Whether the question and the passages are read."""
         return self._grounded.has_read
+
+    @property
+    def progress(self) -> tuple[float, float]:
+        """The part of the prompt that is read, in [0, 1], and the seconds that the rest takes, 0 where unknown."""
+        if self.has_read:
+            return 1.0, 0.0
+        return min(NEARLY_READ, self._meter.read), self._meter.left_s(self._services.compute.prompt_token_s)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it searches, reads or decodes: what the other side waits for may take a while."""
+        return not self.closed and (not self.has_read or self._decoding is not None)
 
     def start(self) -> None:
         """Begin with the search; everything else follows from its answer."""
@@ -349,6 +364,7 @@ class Drafter:
             likelihood=begin.weights in BY_LIKELIHOOD and bool(texts),
             alone=bool(begin.contrast) or self._disclosure is not None,
             session=begin.session,
+            expect=self._meter.expect,
         )
 
         def done(outcome: Outcome[SequenceGroup]) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from math import inf
 
 import structlog
 
 from hocket_bus.errors import BadRequest, HocketError
 from hocket_bus.faults import refused
-from hocket_bus.messages import Aggregated, Begin, Draft, End, Message, Ready, Sync, Target
+from hocket_bus.messages import Aggregated, Begin, Draft, End, Message, PromptProgress, Ready, Sync, Target
 
 from ..engine.runtime.sequences import rows_of
 from ..privacy.disclosure import Disclosure
@@ -23,6 +24,7 @@ from .answer_summary import of_follower
 from .dialogue import Dialogue, Effects
 from .drafter import Drafter
 from .lookahead import lookahead
+from .patience import REPORT_S
 from .schedule import Scheduler
 
 MAX_NOTICES = 16  # devices, and lines about them
@@ -49,6 +51,7 @@ class Follower:
         self._peer = peer
         self._rows = rows_of(begin.documents, alone=bool(begin.contrast) or disclosure is not None)
         self._began_s = time.monotonic()
+        self._report_at_s = self._began_s + REPORT_S
         self._steps = 0
         self._ended = "ended by the device, or its silence"
         self._gathered: Gathered | None = None
@@ -129,11 +132,14 @@ class Follower:
         """A device that is back opens the session again."""
 
     def due_s(self) -> float:
-        """Nothing here waits for a time."""
-        return float("inf")
+        """While this side is busy the device is told how far it is, every `REPORT_S` seconds."""
+        return self._report_at_s if self._drafter.is_busy else inf
 
     def tick(self, now: float) -> None:
-        """See `due_s`."""
+        """Report: what takes long here is no silence."""
+        self._report_at_s = now + REPORT_S
+        read, left_s = self._drafter.progress
+        self._peer.send(PromptProgress(session=self.id, epoch=self._dialogue.epoch, read=read, left_s=left_s))
 
     # --- actions
 
@@ -141,6 +147,7 @@ class Follower:
         """Send, and draft on; the device publishes."""
         for message in effects.send:
             self._peer.send(message)
+        self._report_at_s = time.monotonic() + REPORT_S
         self._drafter.draft_next()
         self._steps += len(effects.confirmed)
         self._drafter.count(effects.confirmed)

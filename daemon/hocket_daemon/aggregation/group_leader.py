@@ -24,6 +24,7 @@ from hocket_bus.messages import (
     MembersFound,
     Message,
     Outcome,
+    PromptProgress,
     Ready,
     Refused,
     Sources,
@@ -143,7 +144,8 @@ class GroupLeader(DraftingLeader):
 
     def _sit(self, name: str, peer: Peer, rtt_s: float) -> None:
         settings, now = self._invited.settings, time.monotonic()
-        patience = Patience(settings.patience_ms / 1000, settings.reading_s)
+        longest_s = self._longest_wait_s(settings.reading_s or self._terms.progress_wait_s)
+        patience = Patience(settings.patience_ms / 1000, longest_s)
         seat = self._seats[name] = Seat(peer, GroupMember(patience, rtt_s, now))
         if name == CLOUD:  # its link lives, and it says nothing before it has read
             seat.member.on_sign(now)
@@ -228,10 +230,17 @@ class GroupLeader(DraftingLeader):
             self._changed()
         elif isinstance(message, Refused):
             self._on_refused(name, seat, message)
+        elif isinstance(message, PromptProgress):
+            self._on_progress(name, seat, message)
         elif isinstance(message, Ready):  # of any epoch: who is opened anew says so before it heeds the new one
             self._on_ready(name, seat, message)
         elif isinstance(message, Sync | Draft) and self._dialogue.is_current(name, message):
             self._on_current(name, message)
+
+    def _on_progress(self, name: str, seat: Seat, progress: PromptProgress) -> None:
+        seat.member.on_progress(time.monotonic())
+        if progress.read < 1 and name in self._dialogue.exchange.lacking():
+            self._reply.wait_for(name, progress.read, progress.left_s)
 
     def _on_current(self, name: str, message: Sync | Draft) -> None:
         if isinstance(message, Sync):

@@ -10,16 +10,17 @@ from math import inf
 from typing import Literal
 
 from .partner import RETRY_S
+from .patience import REPORT_S
 
 State = Literal["asked", "reading", "present", "out", "gone"]
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long a step waits, in seconds: for a draft beyond a round trip, and at the first token for who is reading."""
+    """How long a step waits, in seconds: for a draft beyond a round trip, and at most for who reports progress."""
 
     step_s: float
-    first_s: float
+    longest_s: float
 
 
 class GroupMember:
@@ -31,6 +32,7 @@ class GroupMember:
         self._patience = patience
         self._is_asked = True  # and has not read since
         self._by_s = now + rtt_s + patience.step_s  # a sign of life, the first draft, or the next one
+        self._progress_s = inf  # when it first reported progress on what is waited for
         self._lacks: int | None = None  # the step whose draft is waited for
         self._retry_at_s = inf
         self._retry_s = RETRY_S[0]
@@ -48,11 +50,19 @@ class GroupMember:
     def on_sign(self, now: float) -> None:
         """It has said that it takes part, and reads."""
         if self.state == "asked":
-            self.state, self._by_s = "reading", now + self._patience.first_s
+            self.state = "reading"
+            self.on_progress(now)
+
+    def on_progress(self, now: float) -> None:
+        """It is at work on what is waited for: the wait goes on until a report is missing, or it was long enough."""
+        if self.state == "reading" or (self.state == "present" and self._lacks is not None):
+            self._progress_s = min(self._progress_s, now)
+            next_report_s = now + 2 * REPORT_S + self.rtt_s + self._patience.step_s
+            self._by_s = min(next_report_s, self._progress_s + self._patience.longest_s)
 
     def on_asked(self) -> None:
         """It was asked anew, where the answer is."""
-        self._is_asked = True
+        self._is_asked, self._progress_s = True, inf
 
     def on_ready(self) -> None:
         """It has read, and is where the answer is or will be: the next step waits for its draft.
@@ -69,7 +79,7 @@ class GroupMember:
         Each step is waited for anew. Whoever is the last at every step, being slow or far away, answers all the same.
         """
         if self.state == "present" and step != self._lacks:
-            self._lacks = step
+            self._lacks, self._progress_s = step, inf
             self._by_s = inf if step is None else now + self.rtt_s + self._patience.step_s
 
     def on_lost(self, now: float, retry_after_s: float | None = None) -> None:

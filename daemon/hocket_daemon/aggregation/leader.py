@@ -23,12 +23,14 @@ from hocket_bus.messages import (
     Message,
     Outcome,
     Passages,
+    PromptProgress,
     Ready,
     Refused,
     Sources,
     Sync,
 )
 
+from ..engine.runtime.sequences import rows_of
 from ..privacy.history import CLOUD
 from ..serving.evidence import doubt, scores_of
 from ..serving.leading import Leading
@@ -44,6 +46,7 @@ from .exchange import Confirmed
 from .leader_terms import DOUBTED, NO_CLOUD, STEERED, LeaderTerms, found_in, nothing_found, options_of
 from .lookahead import MAX_LOOKAHEAD
 from .partner import Action, GiveUp, GoAlone, Join, Leave, Partner, Rejoin, Warn
+from .patience import longest_wait_s
 
 
 class Evidence:
@@ -100,6 +103,13 @@ class DraftingLeader(Leading, ABC):
         self._reply.notice(
             f"{reason.text}: from here on the {self._services.side}'s passages are weighed by the question alone"
         )
+
+    def _longest_wait_s(self, set_s: float) -> float:
+        """For a party that reports progress; `set_s` is what the owner has set."""
+        rows = rows_of(self._begin.documents, alone=bool(self._begin.contrast))
+        step_s, drafter = self._services.profiler.step_s(rows), self._drafter
+        own_answer_s = drafter.retrieval_s + drafter.prefill_s + step_s * self._begin.sampling.max_tokens
+        return longest_wait_s(set_s, own_answer_s)
 
     def _add(self, confirmed: Sequence[Confirmed]) -> tuple[Finish | None, Sequence[Confirmed]]:
         """How the answer ends, if it does; tokens confirmed beyond its end are nobody's business."""
@@ -203,6 +213,8 @@ class Leader(DraftingLeader):
             if message.epoch == self._dialogue.epoch:
                 wait_s = message.retry_after_s
                 self._do(self._partner.on_refused(time.monotonic(), message.text, message.remedy, wait_s))
+        elif isinstance(message, PromptProgress):
+            self._on_progress(message)
         elif isinstance(message, Ready):
             self._on_peer_ready(message)
         elif isinstance(message, Draft | Aggregated | Sync):  # a Target of the cloud's is of no use here
@@ -237,6 +249,11 @@ class Leader(DraftingLeader):
         if was_alone and not self._partner.alone:
             self._agree()
 
+    def _on_progress(self, progress: PromptProgress) -> None:
+        self._partner.on_progress(time.monotonic(), progress.read, self._longest_wait_s(self._terms.progress_wait_s))
+        if progress.read < 1 and self._dialogue.exchange.awaits_peer():
+            self._reply.wait_for(CLOUD, progress.read, progress.left_s)
+
     def _on_peer_ready(self, ready: Ready) -> None:
         self._known.ready = ready
         for line in self._reply.route.receive(ready) if self._reply.route else ():
@@ -246,6 +263,7 @@ class Leader(DraftingLeader):
         else:
             self._look()
             self._agree()
+            self._do(self._partner.on_ready(time.monotonic()))
 
     def _agree(self) -> None:
         """Once both sides have read, on what relevance means."""

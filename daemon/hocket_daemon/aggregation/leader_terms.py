@@ -28,6 +28,7 @@ class LeaderTerms:
     """What a mode gives each of its leaders: how long to wait, who aggregates, how to be on guard, how to open."""
 
     waits: Waits
+    progress_wait_s: float  # the longest wait for a side that reports progress; 0: as `longest_wait_s` has it
     scheduler: Callable[[], Scheduler]
     min_evidence: float  # the score below which no passage is taken to be about a question
     guard: Guard  # what is done where the other side steers the answer

@@ -20,6 +20,7 @@ from hocket_bus.messages import (
     Draft,
     End,
     Message,
+    PromptProgress,
     Ready,
     Refused,
     Side,
@@ -55,7 +56,7 @@ class AggregationMode:
     name = "aggregation"
     opens: tuple[type[Message], ...] = (Begin,)
     takes: tuple[type[Message], ...] = (Draft, Target, Aggregated, Sync)
-    answers: tuple[type[Message], ...] = (Ready, Draft, Aggregated, Sync, Refused, Sources)
+    answers: tuple[type[Message], ...] = (PromptProgress, Ready, Draft, Aggregated, Sync, Refused, Sources)
     ends: tuple[type[Message], ...] = (End,)
 
     def __init__(
@@ -131,6 +132,7 @@ class AggregationMode:
 
         return LeaderTerms(
             self._waits,
+            self._settings.progress_wait_s,
             self._scheduler,
             self._settings.min_evidence,
             guard(trusts=self._settings.trust_cloud, shares_drafts=self._services.shares_drafts),

@@ -16,7 +16,10 @@ RETRY_S = (2.0, 30.0)  # between two attempts to rejoin: the first, and the long
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """How long the asked side waits, in seconds: for a connection, for a draft, and for the first after a break."""
+    """How long the asked side waits, in seconds: for a connection, for a draft, and for the first after a break.
+
+    A draft is waited for longer while the other side reports progress.
+    """
 
     connect_s: float
     peer_s: float
@@ -79,6 +82,8 @@ class Partner:
         self._remedy = remedy
         self._reason: HocketError | None = None
         self._wait_until_s = inf  # for it: to connect, to draft, to draft again after a break
+        self._progress_s = inf  # when it first reported progress on what is waited for
+        self._read: float | None = None  # the part of its prompt that it has read, as long as it reads
         self._rejoin_at_s = inf
         self._retry_s = RETRY_S[0]
 
@@ -146,6 +151,25 @@ class Partner:
         elif not (self.alone or self.rejoining) and progress:
             self._expect(now)
 
+    def on_progress(self, now: float, read: float, longest_s: float) -> None:
+        """It is at work, and has read the part `read` of its prompt: it is waited for, `longest_s` at most.
+
+        While this side is alone it is not asked again either: who reads joins when it has read.
+        """
+        if read < 1:
+            self._read = read
+        if self.alone:
+            self._rejoin_at_s = max(self._rejoin_at_s, now + self._waits.peer_s)
+        elif self.joined:
+            self._progress_s = min(self._progress_s, now)
+            bound_s = inf if self._required else self._progress_s + longest_s
+            self._wait_until_s = min(max(self._wait_until_s, now + self._waits.peer_s), bound_s)
+
+    def on_ready(self, now: float) -> list[Action]:
+        """It has read: where this side went on alone meanwhile, it joins at the prefix."""
+        was_reading, self._read = self._read is not None, None
+        return self._rejoin(now) if was_reading and self.alone and self.joined and self.exists else []
+
     def on_joint_token(self, now: float) -> list[Action]:
         """A token of both was confirmed."""
         if not self.rejoining:
@@ -181,9 +205,14 @@ class Partner:
         if awaited:
             self._retry_s = min(RETRY_S[1], self._retry_s * 2)
             self._rejoin_at_s = now + self._retry_s
-            return self._go_alone("the cloud is late", "")
+            return self._go_alone(self._late(now), "")
         self._expect(now)
         return []
+
+    def _late(self, now: float) -> str:
+        if self._read is None or self._progress_s == inf:
+            return "the cloud is late"
+        return f"the cloud is still reading after {now - self._progress_s:.0f} s ({self._read:.0%})"
 
     def _join(self, now: float) -> list[Action]:
         self.joined = True
@@ -191,11 +220,13 @@ class Partner:
         return [Join()]
 
     def _rejoin(self, now: float) -> list[Action]:
+        self._read = None  # it says so again where it still reads
         self._rejoin_at_s = now + self._retry_s  # unless it answers or refuses
         self._retry_s = min(RETRY_S[1], self._retry_s * 2)
         return [Rejoin()]
 
     def _expect(self, now: float) -> None:
+        self._progress_s = inf
         if self.exists:
             self._wait_until_s = now + (self._waits.rejoin_s if self.rejoining else self._waits.peer_s)
 

@@ -42,6 +42,14 @@ class AggregationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_on
         Meta(gt=0, description="how long a step waits for the cloud's draft before the device goes on alone"),
         FOR_EXPERTS,
     ] = 10.0
+    progress_wait_s: Annotated[
+        float,
+        Meta(
+            ge=0,
+            description="how long an answer waits at most for a cloud that reports progress in reading its prompt; "
+            "0: three times what the device expects of an answer of its own, at least 20 s",
+        ),
+    ] = 0.0
     rejoin_wait_s: Annotated[
         float, Meta(gt=0, description="the same for the first joint step after a break"), FOR_EXPERTS
     ] = 1.0
@@ -88,9 +96,14 @@ class GroupSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     ] = 1_000.0
     reading_s: Annotated[
         float,
-        Meta(ge=0, le=60, description="how long the first token waits for a member that reads"),
+        Meta(
+            ge=0,
+            le=600,
+            description="how long the first token waits at most for a member that reports progress in reading; "
+            "0: as `aggregation.progress_wait_s`",
+        ),
         FOR_EXPERTS,
-    ] = 5.0
+    ] = 0.0
     most_bits: Annotated[
         float,
         Meta(

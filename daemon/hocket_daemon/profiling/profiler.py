@@ -113,6 +113,11 @@ class Profiler:
         """Whether the offline stage measured so many rows."""
         return rows in self._fitted
 
+    def step_s(self, rows: int) -> float:
+        """Predicted seconds of a step of so many rows behind the last context; 0 where none was seen."""
+        model = self._models.get(rows)
+        return model.at(self.context) if model is not None else 0.0
+
     def observe(self, rows: int, t: int, c_dec: float) -> float:
         """Learn from a step of `rows` rows at `t` tokens; the predicted seconds of the next one."""
         model = self._models.get(rows)

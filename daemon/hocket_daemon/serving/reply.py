@@ -32,6 +32,7 @@ from hocket_bus.messages import (
     Span,
     Thought,
     Token,
+    Waiting,
 )
 
 from ..engine.language_model import LanguageModel
@@ -121,6 +122,10 @@ class Stream:
     def notice(self, text: str) -> None:
         """Publish something that the reader should know."""
         self._emit(Notice(request=self.request, seq=self.seq, text=text))
+
+    def waiting(self, party: str, read: float, left_s: float) -> None:
+        """Publish for whom the answer waits, and how far it is."""
+        self._emit(Waiting(request=self.request, seq=self.seq, party=party, read=read, left_s=left_s))
 
     def thought(self, text: str) -> None:
         """Publish a part of what is thought before the answer."""
@@ -284,6 +289,11 @@ class Reply:
     def forget_thoughts(self) -> None:
         """They were another one's than who writes the answer."""
         self._reasoning = ""
+
+    def wait_for(self, party: str, read: float, left_s: float) -> None:
+        """Tell the reader that the answer waits for `party`, which has read so much of its prompt, in [0, 1]."""
+        if not self.closed:
+            self._stream.waiting(party, read, left_s)
 
     def notice(self, text: str) -> None:
         """Tell the reader something; the answer goes on."""

@@ -8,7 +8,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hocket_bus.messages import Done, Notice, Thought, Token
+from hocket_bus.messages import Done, Notice, Thought, Token, Waiting
 from hocket_client import Options
 from hocket_client.conversation import ROLES
 
@@ -186,6 +186,8 @@ async def _chunks(gateway: Gateway, answer: Answer, wanted: ChatRequest, base: s
                 yield chunks.delta({"hocket": {"notice": event.text}})
             elif isinstance(event, Thought):
                 yield chunks.delta({"reasoning_content": event.text})
+            elif isinstance(event, Waiting):
+                yield chunks.delta({"hocket": {"waiting": {"party": event.party, "read": event.read}}})
             else:
                 yield chunks.token(event, marks.token(event) if wanted.marks else event.text)
         yield DONE

@@ -8,7 +8,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hocket_bus.messages import Done, Notice, Thought
+from hocket_bus.messages import Done, Notice, Token
 from hocket_client import Options
 
 from ..body import read
@@ -97,9 +97,7 @@ async def _chunks(answer: Answer, wanted: CompletionRequest) -> AsyncGenerator[b
                     yield sse(_object(answer, "", None, usage=usage_of(event)) | {"choices": []})
             elif isinstance(event, Notice):
                 yield sse(_object(answer, "", None, hocket={"notice": event.text}, **tail))
-            elif isinstance(event, Thought):  # a text is gone on with without any
-                continue
-            else:
+            elif isinstance(event, Token):  # a text is gone on with without thoughts
                 logprobs = None if wanted.logprobs is None else columns([event], begin)
                 begin += sum(map(len, logprobs["tokens"])) if logprobs else 0
                 yield sse(_object(answer, event.text, None, logprobs=logprobs, hocket=of_token(event), **tail))

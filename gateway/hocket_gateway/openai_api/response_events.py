@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from hocket_bus.messages import Done, Notice, Thought, Token
+from hocket_bus.messages import Done, Notice, Thought, Token, Waiting
 
 from ..citations import Citation
 from ..gateway import Gateway
@@ -41,7 +41,7 @@ class _Events:
         yield self.event("response.created", response=begun)
         yield self.event("response.in_progress", response=begun)
 
-    def of_items(self, event: Token | Thought | Notice | Done) -> Iterator[bytes]:
+    def of_items(self, event: Token | Thought | Waiting | Notice | Done) -> Iterator[bytes]:
         """What is thought is an item before the message, which begins with the first token, or at the end."""
         if isinstance(event, Thought):
             yield from self._think(event.text)

@@ -15,7 +15,7 @@ const FINISHES = {
 const MIN_SHARE = 0.0005;
 
 export function newAnswer() {
-  return { tokens: [], thought: "", notices: [], shares: [], sources: [], unsupported: [], finish: "", error: "", id: "", left: null, live: null, over: false };
+  return { tokens: [], thought: "", notices: [], waiting: "", shares: [], sources: [], unsupported: [], finish: "", error: "", id: "", left: null, live: null, over: false };
 }
 
 export function textOf(answer) {
@@ -24,9 +24,10 @@ export function textOf(answer) {
 
 export function take(answer, chunk) {
   const { delta = {} } = chunk.choices[0] ?? {};
-  const { source, notice, step, places, shares } = delta.hocket ?? {};
+  const { source, notice, waiting, step, places, shares } = delta.hocket ?? {};
   if (source) answer.tokens.push([delta.content, source]);
   if (notice) answer.notices.push(notice);
+  answer.waiting = waiting ? `${waiting.party} is reading, ${Math.round(100 * waiting.read)} %` : "";
   if (delta.reasoning_content) answer.thought += delta.reasoning_content;
   if (source && shares) comesFrom(answer, places, shares);
   else if (shares) shares.forEach((each, at) => (answer.shares[step + at] = each));

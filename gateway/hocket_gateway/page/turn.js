@@ -16,11 +16,12 @@ export class Turn extends HTMLElement {
     this.text = made("hocket-text", { className: "text" }).show(turn.answer);
     this.thought = made("p");
     this.thoughts = made("details", { className: "thoughts", hidden: true }, made("summary", { textContent: "Thoughts" }), this.thought);
+    this.waiting = made("p", { className: "waiting", role: "status", hidden: true });
     this.notices = made("ul", { className: "notices" });
     this.group = made("hocket-group");
     this.facts = made("div", { className: "facts" });
     this.sources = made("hocket-sources", { hidden: true });
-    const answer = made("div", { className: "answer" }, this.thoughts, this.text, this.notices, this.group, this.facts);
+    const answer = made("div", { className: "answer" }, this.thoughts, this.text, this.waiting, this.notices, this.group, this.facts);
     this.append(made("h2", { className: "question", textContent: turn.question }), answer, this.sources);
     this.update();
     return this;
@@ -31,6 +32,7 @@ export class Turn extends HTMLElement {
     const { answer } = this.turn;
     const more = this.text.grow();
     this.think(answer);
+    this.wait(answer);
     if (this.notices.childElementCount !== answer.notices.length) this.news(answer);
     if (answer.live) this.sources.show(liveSources(answer));
     this.text.ariaBusy = String(!answer.over);
@@ -43,6 +45,12 @@ export class Turn extends HTMLElement {
     if (this.thought.textContent !== thought) this.thought.textContent = thought;
   }
 
+  // For whom the answer waits, until the next token.
+  wait({ waiting = "", over }) {
+    this.waiting.hidden = over || !waiting;
+    if (this.waiting.textContent !== waiting) this.waiting.textContent = waiting;
+  }
+
   news(answer) {
     this.notices.replaceChildren(...answer.notices.map((notice) => made("li", { textContent: notice })));
     this.group.show(devicesOf(answer));
@@ -53,6 +61,7 @@ export class Turn extends HTMLElement {
     const { answer, model } = turn;
     await this.text.finish();
     this.news(answer);
+    this.wait(answer);
     this.text.ariaBusy = String(!answer.over);
     this.sources.show(answer.live ? liveSources(answer) : shown(answer)); // the former where it was stopped
     const { routing, id } = answer;

@@ -26,6 +26,7 @@ from hocket_daemon.aggregation.dialogue import Dialogue, Effects, PeerMessage
 from hocket_daemon.aggregation.exchange import Confirmed
 from hocket_daemon.aggregation.group_dialogue import GroupDialogue
 from hocket_daemon.aggregation.group_member import GroupMember, Patience
+from hocket_daemon.aggregation.patience import LEAST_S
 from hocket_daemon.aggregation.settings import GroupSettings
 from hocket_daemon.engine.sampling.distribution import VOCABULARY_LIMIT, Distribution
 
@@ -273,7 +274,7 @@ class Group(Run):
     def __init__(self, begin: Begin, likelihoods: Sequence[NDArray[np.float64]], laws: Laws, weather: Weather) -> None:
         """`likelihoods` are those of the question's tokens by each party's passages, the asked device's first."""
         settings, rtt_s = GroupSettings(), 2 * weather.delay_s
-        self._patience = Patience(settings.patience_ms / 1000, settings.reading_s)
+        self._patience = Patience(settings.patience_ms / 1000, settings.reading_s or LEAST_S)
         self._begin, self._names = begin, [f"m{party}" for party in range(1, len(likelihoods))]
         self._leader = GroupDialogue(begin, guard="off", most_say=settings.most_say, vocabulary=VOCABULARY_LIMIT)
         members = [Dialogue("cloud", begin) for _ in self._names]

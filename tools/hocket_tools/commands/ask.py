@@ -12,7 +12,7 @@ from hocket_bus.messages import MAX_TOKENS, AggregationOptions, Ask, Prompt
 if TYPE_CHECKING:
     from msgspec import Struct
 
-    from hocket_bus.messages import Done, Notice, Thought, Token
+    from hocket_bus.messages import Done, Notice, Thought, Token, Waiting
     from hocket_client import Stream
 
 ASKED, AGGREGATED = Ask(request=bytes(16), topic=bytes(16), prompt=Prompt(query="")), AggregationOptions()
@@ -182,11 +182,16 @@ def print_answer(stream: Stream) -> Done:
 
     What is thought before it goes there, too, where that is a terminal.
     """
-    from hocket_bus.messages import Notice, Thought, Token
+    from hocket_bus.messages import Notice, Thought, Token, Waiting
     from hocket_tools import console
 
     out, err, thinks = console.out(), console.err(), False
+    wait = console.WaitLine(err)
     for event in stream.events():
+        if isinstance(event, Waiting):
+            wait.show(event)
+            continue
+        wait.clear()
         if isinstance(event, Thought):
             if err.is_terminal:
                 err.print(console.printable(event.text), style="dim", markup=False, end="")
@@ -224,7 +229,7 @@ def _ask_json(endpoint: str, question: str, options: dict[str, Any], keys: Path,
         raise
 
 
-def _record(event: Token | Thought | Notice | Done, *, sources: bool = True) -> dict[str, Any]:
+def _record(event: Token | Thought | Waiting | Notice | Done, *, sources: bool = True) -> dict[str, Any]:
     """An event as the flat object that programs read; a Done has the number that `hocket explain` takes."""
     import msgspec
 

@@ -210,6 +210,11 @@ class Compute:
         """Decode requests and prompts that have not begun, or not ended."""
         return len(self._waiting) + len(self._prompts)
 
+    @property
+    def prompt_token_s(self) -> float:
+        """Seconds that a token of a prompt takes, as earlier prompts took them; 0 where nothing is known."""
+        return self._costs.token_s
+
     def fact(self) -> str:
         """A line for `hocket status`."""
         batches = max(1, self.batches)

@@ -18,7 +18,7 @@ Read: TypeAlias = Callable[[SequenceGroup | HocketError], None]
 
 
 def _uncounted(_: int) -> None:
-    """Nobody is paid for it."""
+    """Nobody counts them."""
 
 
 class Grounded:

@@ -28,6 +28,11 @@ class PassCosts:
             former = self._many or (tokens, seconds)
             self._many = former[0] + _NEW * (tokens - former[0]), former[1] + _NEW * (seconds - former[1])
 
+    @property
+    def token_s(self) -> float:
+        """Seconds of one token of a prompt, on average; 0 before any was read."""
+        return self._many[1] / self._many[0] if self._many is not None else 0.0
+
     def share(self, tokens: int) -> float:
         """Of the time of a pass of so many tokens what its tokens take, in (0, 1]; 1 where that is not known yet.
 

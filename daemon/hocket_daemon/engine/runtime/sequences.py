@@ -47,6 +47,12 @@ class SequenceGroup:
         self._known: ReadAhead | None = None
         self._lookup = Lookup(prompts, model.eos)
 
+    @property
+    def missing(self) -> int:
+        """Tokens of the prompts that the rows do not hold yet, of all rows together."""
+        held = self.model.slots.lengths
+        return sum(len(prompt) - held[row] for row, prompt in zip(self.rows, self.prompts, strict=True))
+
     def prefill(self) -> Prefill[None]:
         """Read what the rows do not hold yet of their prompts, which is at least the last token of each."""
         held = self.model.slots.lengths
@@ -155,6 +161,7 @@ def read(
     likelihood: bool = False,
     alone: bool = False,
     session: bytes = b"",
+    expect: Callable[[int], None] = lambda _: None,
 ) -> Prefill[SequenceGroup]:
     """A prompt behind each passage, or alone without passages; `room` is the number of answer tokens to come.
 
@@ -164,7 +171,7 @@ def read(
     Passages are cut to what the rows hold, the oldest turns are left out where they would take more than half of it,
     and documents that had to be read are kept at the end. Raises BadRequest when query and answer leave no room, Busy
     when no rows are free, Forbidden where they may not leave for the model, and whatever is thrown in for a pass's
-    outcome. `session` is whose they are.
+    outcome. `session` is whose they are. `expect` is told on the compute thread how many tokens have to be read.
     """
     layout = model.layout(task, prompt.system, grounded=bool(passages))
     prompt = with_room(layout, prompt, (model.slots.context - room) // 2)
@@ -181,6 +188,7 @@ def read(
     with _freed_on_error(group):
         _declare(group, documents, layout, prompt, session)
         computed = place_documents(model, group.rows, documents, space)
+        expect(group.missing)
         if likelihood:
             yield from group.prefill_with_likelihood(query, layout.own(prompt), max(1, len(passages)))
         else:

@@ -1,0 +1,36 @@
+"""How far a prompt is read, and how long the rest of it takes: counted on the compute thread, asked on the main one."""
+
+from __future__ import annotations
+
+import time
+
+
+class PromptMeter:
+    """The tokens of one prompt, of all its rows together."""
+
+    def __init__(self) -> None:
+        self._began_s = time.monotonic()
+        self._tokens = 0
+        self._read = 0
+
+    def expect(self, tokens: int) -> None:
+        """So many `tokens` are to be read; those whose KV is stored are not among them."""
+        self._tokens = tokens
+
+    def add(self, tokens: int) -> None:
+        """A pass has read so many of them."""
+        self._read += tokens
+
+    @property
+    def read(self) -> float:
+        """The part that is read, in [0, 1]; 0 before it is known how long the prompt is."""
+        return min(1.0, self._read / self._tokens) if self._tokens else 0.0
+
+    def left_s(self, token_s: float) -> float:
+        """Seconds that the rest takes, 0 while nothing tells.
+
+        Its own pace decides once a pass is made, the time that it waited for others included; before that `token_s`
+        does, the seconds of one token as earlier prompts took them.
+        """
+        pace_s = (time.monotonic() - self._began_s) / self._read if self._read else token_s
+        return max(0, self._tokens - self._read) * pace_s

@@ -10,7 +10,7 @@ from copier import Copier
 from fake_model import FakeModel
 
 from hocket_bus.errors import HocketError
-from hocket_bus.messages import Ask, Done, Failed, Message, Notice, Passage, Passages, Side, Thought, Token
+from hocket_bus.messages import Ask, Done, Failed, Message, Notice, Passage, Passages, Side, Thought, Token, Waiting
 from hocket_bus.sockets import Received
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.reading import FEW, MIN_WORDS, Reading
@@ -256,6 +256,10 @@ class Reader:
     @property
     def thoughts(self) -> list[str]:
         return [event.text for event in self.events if isinstance(event, Thought)]
+
+    @property
+    def waits(self) -> list[Waiting]:
+        return [event for event in self.events if isinstance(event, Waiting)]
 
     @property
     def ends(self) -> list[Done | Failed]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from fakes import FakePeer, WordyCopier, part
 from msgspec import structs
-from two_sides import TEXTS, Sides, ask, strange
+from two_sides import SETTINGS, TEXTS, Sides, ask, strange
 
 from hocket_bus.errors import BadRequest, Busy, Cancelled, Forbidden, HocketError, Unavailable
 from hocket_bus.messages import (
@@ -26,6 +26,7 @@ from hocket_bus.messages import (
     Target,
 )
 from hocket_bus.wire import encode
+from hocket_daemon.aggregation.patience import LEAST_S, REPORT_S
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.reading import Reading
 
@@ -227,6 +228,70 @@ def test_a_late_cloud_is_done_without_and_welcome_when_it_comes(sides: Made) -> 
     both.check_closed()
     assert both.reader.done.token_ids == both.expected()
     assert both.reader.done.aggregation.solo_steps
+
+
+def read_for(both: Sides, seconds: float) -> None:
+    """The cloud's model computes nothing for so long, and then all at once."""
+    both.begin()
+    both.slow, until_s = True, both.clock.now + seconds
+    while not both.leader.closed:
+        both.run()
+        both.slow = both.clock.now < until_s
+        if not both.leader.closed:
+            both.wait()
+
+
+@pytest.mark.parametrize("seconds", [1.0, 5.0, 20.0])
+def test_a_cloud_that_reads_for_long_is_waited_for_and_the_reader_sees_it(sides: Made, seconds: float) -> None:
+    """By default: every token is of both sides. Patience was by seconds, and no test had a cloud that was only slow."""
+    both = sides(ask(max_tokens=24, ignore_eos=True))
+    read_for(both, seconds)
+    both.check_closed()
+    assert both.reader.done.token_ids == both.expected()
+    assert both.reader.done.aggregation.solo_steps == []
+    assert both.reader.notices == []
+    assert abs(len(both.reader.waits) * REPORT_S - seconds) <= 2 * REPORT_S
+    assert {(each.party, each.read) for each in both.reader.waits} == {("cloud", 0.0)}
+
+
+def test_a_cloud_that_reads_for_longer_than_the_longest_wait_joins_when_it_has_read(sides: Made) -> None:
+    """The reader hears both; what was written alone is one piece at the beginning."""
+    both = sides(ask(max_tokens=200, ignore_eos=True))
+    both.begin()
+    both.slow = True
+    while not both.reader.tokens:
+        both.run(1)
+        if not both.step():
+            both.wait()
+    asked_s = both.clock.now - 100.0
+    assert LEAST_S <= asked_s <= LEAST_S + 2 * REPORT_S
+    both.slow = False
+    both.run_to_the_end()
+    both.check_closed()
+    assert [line.partition(" after")[0] for line in both.reader.notices] == [
+        "the cloud is still reading",
+        "the cloud is back: answering together again",
+    ]
+    solo = both.reader.done.aggregation.solo_steps
+    assert solo == list(range(len(solo)))
+    assert 0 < len(solo) < 200
+    assert both.reader.done.token_ids == both.expected()
+
+
+def test_a_cloud_that_falls_silent_while_it_reads_costs_what_any_silence_costs(sides: Made) -> None:
+    """Behind its last report, however long it might have read."""
+    both = sides(ask(max_tokens=24, ignore_eos=True))
+    both.begin()
+    both.slow = True
+    while both.clock.now < 103.0:
+        both.run()
+        both.wait()
+    both.frozen = True
+    heard_s = both.clock.now
+    both.run()
+    both.wait()
+    assert both.clock.now - heard_s <= SETTINGS.peer_wait_s + REPORT_S
+    assert both.reader.notices[0].endswith("answering alone")
 
 
 def test_who_joins_in_the_middle_reads_what_is_written_in_parts(sides: Made) -> None:

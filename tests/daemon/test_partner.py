@@ -24,9 +24,10 @@ from hocket_daemon.aggregation.partner import (
 )
 
 WAITS = Waits(connect_s=2.0, peer_s=10.0, rejoin_s=1.0)
+LONGEST_S = 20.0  # for a side that reports progress
 GONE = Unavailable("the cloud fell silent")
 REASONS = {"down": GONE, "untrusted": Untrusted("keys do not fit"), "forbidden": Forbidden("it must not leave")}
-EVENTS = ["up", "moved", *REASONS, "never", "busy", "answer", "token", "idle", "due", "late", "leave"]
+EVENTS = ["up", "moved", *REASONS, "never", "busy", "answer", "token", "idle", "due", "late", "leave", "reads", "ready"]
 
 
 @dataclass
@@ -61,6 +62,11 @@ class World:
             elif isinstance(action, GiveUp):
                 self.failed = True
 
+    def read(self, event: str) -> None:
+        if event == "reads":
+            self.partner.on_progress(self.now, 0.4, LONGEST_S)
+        self.take(self.partner.on_ready(self.now) if event == "ready" else [])
+
     def happen(self, event: str) -> None:
         partner, heard = self.partner, self.up and self.partner.exists and self.partner.joined
         if event == "up" and not self.up:
@@ -82,6 +88,8 @@ class World:
         elif event in ("due", "late", "idle") and partner.due_s < inf:
             self.now = max(self.now, partner.due_s)
             self.take(partner.tick(self.now, awaited=event == "late"))
+        elif event in ("reads", "ready") and heard:
+            self.read(event)
         elif event == "leave" and heard:
             self.take(partner.leave("unknown token", "it speaks another language", "mend it"))
 
@@ -291,3 +299,49 @@ def test_a_move_costs_no_solo_step() -> None:
     assert world.partner.alone
     world.take(world.partner.on_moved(world.now, GONE))
     assert isinstance(world.last[-1], Rejoin)
+
+
+def test_a_side_that_reports_progress_is_waited_for_and_a_silent_one_no_longer_than_before() -> None:
+    """Each report moves the end of the wait, up to the longest one. Behind the last one it is the ordinary wait."""
+    partner = Partner(WAITS, exists=True, required=False, remedy="")
+    partner.start(0.0, True, None)
+    for now in range(1, 9):
+        partner.on_progress(float(now), now / 10, LONGEST_S)
+    assert partner.due_s == 8.0 + WAITS.peer_s  # it falls silent here
+    for now in range(9, 21):
+        partner.on_progress(float(now), 0.8, LONGEST_S)
+        assert partner.tick(float(now), awaited=True) == []
+    assert partner.due_s == 1.0 + LONGEST_S
+    text = "the cloud is still reading after 20 s (80%); answering alone"
+    assert partner.tick(21.0, awaited=True) == [Warn(text), GoAlone()]
+
+
+def test_a_side_that_is_required_is_waited_for_as_long_as_it_reports() -> None:
+    """The question's own deadline ends that; silence does as before."""
+    partner = Partner(WAITS, exists=True, required=True, remedy="")
+    partner.start(0.0, True, None)
+    for now in range(100):
+        partner.on_progress(float(now), 0.1, LONGEST_S)
+        assert partner.tick(float(now), awaited=True) == []
+    assert partner.due_s == 99.0 + WAITS.peer_s
+    assert isinstance(partner.tick(partner.due_s, awaited=True)[0], GiveUp)
+
+
+def test_a_side_that_reads_while_this_one_is_alone_joins_when_it_has_read() -> None:
+    """It is asked once, at once, and not before; a side that had not said that it reads is asked by the clock alone."""
+    world = begun(exists=True, required=False, up=True)
+    world.happen("reads")
+    world.now = LONGEST_S
+    world.happen("late")
+    assert world.partner.alone
+    for _ in range(5):
+        world.now += 5.0
+        world.happen("reads")
+        assert world.partner.due_s > world.now
+    world.happen("ready")
+    assert world.last == [Rejoin()]
+    world.happen("ready")
+    assert world.last == []
+    world.happen("answer")
+    world.happen("token")
+    assert world.last == [Warn("the cloud is back: answering together again")]

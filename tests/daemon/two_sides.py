@@ -79,7 +79,8 @@ class Sides:
     device: Part = field(default_factory=lambda: part("device", TEXTS["device"], seed=1))
     cloud: Part = field(default_factory=lambda: part("cloud", TEXTS["cloud"], seed=2))
     up: bool = True
-    frozen: bool = False  # the cloud computes nothing
+    frozen: bool = False  # the cloud does nothing at all
+    slow: bool = False  # its model computes nothing for now
     refusal: HocketError | None = None  # why the cloud takes nothing
     forge: Callable[[Message], Message] = lambda message: message  # what becomes of messages to the device
     order: random.Random = field(default_factory=lambda: random.Random(0))
@@ -101,7 +102,7 @@ class Sides:
 
     def step(self) -> bool:
         """One thing that can happen now; False where there is none."""
-        chores = self.device.chores() + ([] if self.frozen else self.cloud.chores())
+        chores = self.device.chores() + ([] if self.frozen or self.slow else self.cloud.chores())
         chores += [self._to_cloud] * bool(self.to_cloud.sent) + [self._to_device] * bool(self.to_device.sent)
         if chores:
             self.clock.now += 0.001
@@ -115,9 +116,11 @@ class Sides:
                 return
 
     def wait(self) -> None:
-        """Nothing happens until the leader's next time comes."""
-        self.clock.now = max(self.clock.now, self.leader.due_s())
-        self.leader.tick(self.clock.now)
+        """Nothing happens until the next time comes at which a side acts by itself."""
+        sessions = [self.leader, *(each for each in self.followers if not (each.closed or self.frozen))]
+        first = min(sessions, key=lambda each: each.due_s())
+        self.clock.now = max(self.clock.now, first.due_s())
+        first.tick(self.clock.now)
 
     def run_to_the_end(self) -> None:
         while not self.leader.closed:
@@ -176,7 +179,7 @@ class Sides:
 
     def check_closed(self) -> None:
         """Every session that reached the cloud was told its end once, last; all rows are free on both sides."""
-        self.frozen = False
+        self.frozen = self.slow = False
         while self.step():
             pass
         assert self.leader.closed

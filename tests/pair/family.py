@@ -92,15 +92,16 @@ class Family:
         text: str = "",
         gate: GateSettings = EVIDENCE,
         group: GroupSettings = PATIENT,
+        read_s: float = 0.0,
         **egress: object,
     ) -> Pair:
-        """A device that has read one document, if any,."""
+        """A device that has read one document, if any; each of its prompts takes `read_s`."""
         made = self.devices.get(name) or self._prepared(name)
         if text:
             self.ingest(made, text)
         policy = {"summaries": True, "evidence": True} | egress
         settings = EgressSettings(ledger=str(made.folder / "ledger"), **policy)  # type: ignore[arg-type]
-        made.start_device(link=self.at, name=name, egress=settings, gate=gate, group=group)
+        made.start_device(link=self.at, name=name, egress=settings, gate=gate, group=group, read_s=read_s)
         made.join()
         self.devices[name] = made
         return made

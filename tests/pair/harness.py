@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import repeat
 from pathlib import Path
 
 from exact import exact
@@ -24,7 +25,7 @@ from hocket_daemon.device import DeviceDaemon
 from hocket_daemon.engine.runtime.compute import Compute
 from hocket_daemon.engine.settings import ModelSettings
 from hocket_daemon.parts import Parts
-from hocket_lab.rehearsal.held import HeldCompute
+from hocket_lab.rehearsal.held import HeldCompute, Hold
 from hocket_lab.rehearsal.script import scripted
 from hocket_tools.pair.loopback import trust_self
 from waiting import WAIT_S, until
@@ -36,7 +37,10 @@ ABOUT_MODELS = {
 }  # slow, and untrained: they lead each other all the time
 # The model that answers, whatever this hour's machine takes; untrained it is never sure of what it suggests.
 UNMEASURED = CompositionSettings(model="", confidence=0.0)
-AGGREGATION = ("contrast", "connect_wait_s", "peer_wait_s", "rejoin_wait_s", "relevance_temperature", "trust_cloud")
+AGGREGATION = (
+    *("contrast", "connect_wait_s", "peer_wait_s", "progress_wait_s", "rejoin_wait_s"),
+    *("relevance_temperature", "trust_cloud"),
+)
 WORDS = tuple("kala mira duno soretu limba tano meku relado sina borita kulo namira ditu sola pemi".split())  # noqa: SIM905
 
 
@@ -128,13 +132,20 @@ class Pair:
     def model(self, side: str, **options: object) -> ModelSettings:
         return exact(name=str(self.models[side]), **options)
 
-    def parts(self, hold_s: float) -> Parts:
-        """Decode steps that take at least `hold_s`, and dispatched answers that go as `script` says."""
-        compute = partial(HeldCompute, decode_s=hold_s) if hold_s else Compute
+    def parts(self, hold_s: float, read_s: float = 0.0) -> Parts:
+        """Decode steps take at least `hold_s`, prompts `read_s`, and dispatched answers go as `script` says."""
+        prompts = repeat(Hold(seconds=read_s)) if read_s else ()
+        compute = partial(HeldCompute, decode_s=hold_s, prompts=prompts) if hold_s or read_s else Compute
         return Parts(compute, strategy=scripted(lambda: self.script))
 
     def start_cloud(
-        self, *, endpoint: str = "", model: ModelSettings | None = None, hold_s: float = 0.0, **options: object
+        self,
+        *,
+        endpoint: str = "",
+        model: ModelSettings | None = None,
+        hold_s: float = 0.0,
+        read_s: float = 0.0,
+        **options: object,
     ) -> CloudDaemon:
         self.cloud = CloudDaemon(
             CloudSettings(
@@ -144,13 +155,19 @@ class Pair:
                 model=model or self.model("cloud"),
                 **options,  # type: ignore[arg-type]
             ),
-            self.parts(hold_s),
+            self.parts(hold_s, read_s),
         )
         self.run(self.cloud)
         return self.cloud
 
     def start_device(
-        self, *, link: str = "", model: ModelSettings | None = None, hold_s: float = 0.0, **options: object
+        self,
+        *,
+        link: str = "",
+        model: ModelSettings | None = None,
+        hold_s: float = 0.0,
+        read_s: float = 0.0,
+        **options: object,
     ) -> DeviceDaemon:
         set_here = {name: options.pop(name) for name in AGGREGATION if name in options}
         self.device = DeviceDaemon(
@@ -163,7 +180,7 @@ class Pair:
                 aggregation=AggregationSettings(**ABOUT_MODELS | set_here),  # type: ignore[arg-type]
                 **{"composition": UNMEASURED} | options,  # type: ignore[arg-type]
             ),
-            self.parts(hold_s),
+            self.parts(hold_s, read_s),
         )
         self.run(self.device)
         if self.cloud is not None:

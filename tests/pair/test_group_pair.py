@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from family import BOAT, CHOIR, HOME, OF_BOAT, OF_HOME, PATIENT, Family, family
 
-from hocket_bus.messages import AggregationOutcome, Message, Sealed
+from hocket_bus.messages import AggregationOutcome, Message, Sealed, Waiting
 from hocket_bus.sockets import Received
 from hocket_bus.wire import encode
 from hocket_daemon.aggregation.settings import GroupSettings
@@ -57,6 +57,19 @@ def test_named_members_draft_along_and_no_passage_leaves(made: Family) -> None:
     for name in ("ben", "carl"):
         assert "evidence" not in made.ledger(name)
         assert made.ledger(name)["drafts"] > 0
+
+
+def test_a_member_that_reads_for_long_is_waited_for_and_the_reader_sees_who(made: Family) -> None:
+    """By default, and beyond the wait for a draft: its reports come sealed as all that it says."""
+    made.start_cloud(["anna", "ben"], {"family": ["anna", "ben"]})
+    made.start_device("anna", HOME, group=GroupSettings(patience_ms=PATIENT.patience_ms))
+    made.start_device("ben", BOAT, drafts_for=["anna"], read_s=1.5)
+    with made.devices["anna"].client() as client:
+        stream = client.ask(QUESTION, mode="graph", members=("ben",), max_tokens=6, unknown="answer", deadline_s=WAIT_S)
+        waits = {event.party for event in stream.events() if isinstance(event, Waiting)}
+        done = stream.result()
+    assert "ben" in waits, stream.notices
+    assert {each.name: each.steps for each in done.aggregation.members}["ben"] == [0, 6]
 
 
 def test_who_lets_no_drafts_leave_is_named_and_sends_none(made: Family) -> None:

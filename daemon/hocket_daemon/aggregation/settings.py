@@ -47,8 +47,9 @@ class AggregationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_on
         Meta(
             ge=0,
             description="how long an answer waits at most for a cloud that reports progress in reading its prompt; "
-            "0: three times what the device expects of an answer of its own, at least 20 s",
+            "0: three times what the device expects its own answer to take, at least 20 s",
         ),
+        FOR_EXPERTS,
     ] = 0.0
     rejoin_wait_s: Annotated[
         float, Meta(gt=0, description="the same for the first joint step after a break"), FOR_EXPERTS

@@ -403,6 +403,21 @@ def test_silence_ends_followed_sessions_but_not_those_that_may_be_reading() -> N
     assert endless.closed
 
 
+def test_a_side_that_waits_for_this_one_to_read_may_be_silent_while_its_link_lives() -> None:
+    """It has spoken, and has nothing to say before this side has read: a prompt may take longer than any silence."""
+    ready = Ready(session=ID, epoch=0, documents=0, best=0.5, scorer="", scorers=[], retrieval_s=0.0, prefill_s=0.0)
+    sessions = Daemon().sessions
+    session, _ = followed(sessions)
+    session.has_read = False
+    sessions.on_message(sessions.followed[ID], ready, 1.0)
+    for now in range(1, 10):
+        sessions.tick(now * (SILENCE_S + 1))
+    assert not session.closed
+    session.has_read = True
+    sessions.tick(11 * (SILENCE_S + 1))
+    assert session.closed
+
+
 def test_each_session_is_ticked_when_it_is_due_and_not_when_it_is_over() -> None:
     """Of both roles; without any there is nothing to wait for."""
     sessions = Daemon().sessions

@@ -1,7 +1,7 @@
 """Every session of a daemon in one table: those that clients asked for, and those that the other side has opened.
 
 A session that the other side leads is ended when
-- that side has said nothing of it for `silence_s`, unless it has said nothing yet and may be reading;
+- that side has said nothing of it for `silence_s`, unless one of both sides may still be reading;
 - no token has come of it in the time that the other side may take to read its prompt behind this one;
 - others wait who hold less (`Admission.pressed`), and it has stood still for QUIET_S or been held for TURN_S.
 In the last two cases the other side is told when to come back: it goes on alone meanwhile, and joins again.
@@ -70,9 +70,10 @@ class Followed:
         elif self.session.steps != self.steps:
             self.steps, self.moved_s = self.session.steps, now
 
-    def may_be_reading(self, silence_s: float) -> bool:
-        """The other side says nothing while it reads its prompt, or what this one writes, but its link lives."""
-        return (not self.spoken or self.session.leads) and self.peer.silence_s <= silence_s
+    def may_be_silent(self, silence_s: float) -> bool:
+        """While either side reads its prompt, or this one writes, the other one says nothing; but its link lives."""
+        reads = not (self.spoken and self.session.has_read)
+        return (reads or self.session.leads) and self.peer.silence_s <= silence_s
 
     def overstays(self, now: float) -> bool:
         """Whether it has to go where others wait."""
@@ -174,7 +175,7 @@ class Sessions:
         elif entry.overstays(now) and self._admission.pressed(entry.peer.user, now):
             self._send_back(entry, "others wait who hold less")
         elif now - entry.received_s > self._silence_s:
-            if entry.may_be_reading(self._silence_s):
+            if entry.may_be_silent(self._silence_s):
                 entry.received_s = now
             else:
                 entry.session.close()

@@ -414,7 +414,11 @@ def test_a_side_that_waits_for_this_one_to_read_may_be_silent_while_its_link_liv
         sessions.tick(now * (SILENCE_S + 1))
     assert not session.closed
     session.has_read = True
-    sessions.tick(11 * (SILENCE_S + 1))
+    read_s = 10 * (SILENCE_S + 1)
+    sessions.tick(read_s)  # the other side cannot have heard of it yet
+    sessions.tick(read_s + SILENCE_S)
+    assert not session.closed
+    sessions.tick(read_s + SILENCE_S + 1)
     assert session.closed
 
 

@@ -53,6 +53,7 @@ class Followed:
     read_s: float = field(init=False)  # when this side had read, as far as is known; until then it moves on
     moved_s: float = field(init=False)  # when the last token was seen
     steps: int = 0  # seen by then
+    has_read: bool = False  # as it was seen last
     spoken: bool = False  # the other side has said something of it since it was opened
 
     def __post_init__(self) -> None:
@@ -65,14 +66,20 @@ class Followed:
 
     def look(self, now: float) -> None:
         """See how far it is."""
-        if not self.session.has_read:
+        if not self.has_read:
+            self.has_read = self.session.has_read
             self.read_s = self.moved_s = now
         elif self.session.steps != self.steps:
             self.steps, self.moved_s = self.session.steps, now
 
+    @property
+    def silent_since_s(self) -> float:
+        """Since when the other side has said nothing though it may be its turn: it waits for this side to read."""
+        return max(self.received_s, self.read_s)
+
     def may_be_silent(self, silence_s: float) -> bool:
         """While either side reads its prompt, or this one writes, the other one says nothing; but its link lives."""
-        reads = not (self.spoken and self.session.has_read)
+        reads = not (self.spoken and self.has_read)
         return (reads or self.session.leads) and self.peer.silence_s <= silence_s
 
     def overstays(self, now: float) -> bool:
@@ -156,7 +163,7 @@ class Sessions:
 
     def due_s(self) -> float:
         """When `tick` is next needed."""
-        followed = [min(each.received_s + self._silence_s, each.begin_by_s) for each in self.followed.values()]
+        followed = [min(each.silent_since_s + self._silence_s, each.begin_by_s) for each in self.followed.values()]
         return min([session.due_s() for session in self._open()] + followed, default=inf)
 
     def tick(self, now: float) -> None:
@@ -174,7 +181,7 @@ class Sessions:
             self._send_back(entry, f"nothing has come of the session in {now - entry.began_s:.0f} s")
         elif entry.overstays(now) and self._admission.pressed(entry.peer.user, now):
             self._send_back(entry, "others wait who hold less")
-        elif now - entry.received_s > self._silence_s:
+        elif now - entry.silent_since_s > self._silence_s:
             if entry.may_be_silent(self._silence_s):
                 entry.received_s = now
             else:

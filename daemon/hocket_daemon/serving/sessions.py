@@ -53,11 +53,12 @@ class Followed:
     read_s: float = field(init=False)  # when this side had read, as far as is known; until then it moves on
     moved_s: float = field(init=False)  # when the last token was seen
     steps: int = 0  # seen by then
-    has_read: bool = False  # as it was seen last
+    has_read: bool = field(init=False)  # as it was seen last
     spoken: bool = False  # the other side has said something of it since it was opened
 
     def __post_init__(self) -> None:
         self.received_s = self.read_s = self.moved_s = self.began_s
+        self.has_read = self.session.has_read
 
     @property
     def begin_by_s(self) -> float:
@@ -72,14 +73,9 @@ class Followed:
         elif self.session.steps != self.steps:
             self.steps, self.moved_s = self.session.steps, now
 
-    @property
-    def silent_since_s(self) -> float:
-        """Since when the other side has said nothing though it may be its turn: it waits for this side to read."""
-        return max(self.received_s, self.read_s)
-
-    def may_be_silent(self, silence_s: float) -> bool:
+    def may_be_silent(self, now: float, silence_s: float) -> bool:
         """While either side reads its prompt, or this one writes, the other one says nothing; but its link lives."""
-        reads = not (self.spoken and self.has_read)
+        reads = not self.spoken or now - self.read_s <= silence_s
         return (reads or self.session.leads) and self.peer.silence_s <= silence_s
 
     def overstays(self, now: float) -> bool:
@@ -163,7 +159,7 @@ class Sessions:
 
     def due_s(self) -> float:
         """When `tick` is next needed."""
-        followed = [min(each.silent_since_s + self._silence_s, each.begin_by_s) for each in self.followed.values()]
+        followed = [min(each.received_s + self._silence_s, each.begin_by_s) for each in self.followed.values()]
         return min([session.due_s() for session in self._open()] + followed, default=inf)
 
     def tick(self, now: float) -> None:
@@ -181,8 +177,8 @@ class Sessions:
             self._send_back(entry, f"nothing has come of the session in {now - entry.began_s:.0f} s")
         elif entry.overstays(now) and self._admission.pressed(entry.peer.user, now):
             self._send_back(entry, "others wait who hold less")
-        elif now - entry.silent_since_s > self._silence_s:
-            if entry.may_be_silent(self._silence_s):
+        elif now - entry.received_s > self._silence_s:
+            if entry.may_be_silent(now, self._silence_s):
                 entry.received_s = now
             else:
                 entry.session.close()

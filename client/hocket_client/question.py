@@ -44,6 +44,7 @@ R = TypeVar("R")
 _WORDS = {str: "text", bool: "True or False", int: "a whole number", float: "a number", NoneType: "None"}
 _WORDS[Path] = "a pathlib.Path"
 _WORDS[Turn] = "a Turn"
+_WORDS[bytes] = "bytes"
 
 
 def checked(method: Callable[P, R]) -> Callable[P, R]:

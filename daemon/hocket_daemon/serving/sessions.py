@@ -53,12 +53,11 @@ class Followed:
     read_s: float = field(init=False)  # when this side had read, as far as is known; until then it moves on
     moved_s: float = field(init=False)  # when the last token was seen
     steps: int = 0  # seen by then
-    has_read: bool = field(init=False)  # as it was seen last
+    reads: bool = False  # as it was seen last
     spoken: bool = False  # the other side has said something of it since it was opened
 
     def __post_init__(self) -> None:
         self.received_s = self.read_s = self.moved_s = self.began_s
-        self.has_read = self.session.has_read
 
     @property
     def begin_by_s(self) -> float:
@@ -67,8 +66,8 @@ class Followed:
 
     def look(self, now: float) -> None:
         """See how far it is."""
-        if not self.has_read:
-            self.has_read = self.session.has_read
+        if self.reads or not self.session.has_read:
+            self.reads = not self.session.has_read
             self.read_s = self.moved_s = now
         elif self.session.steps != self.steps:
             self.steps, self.moved_s = self.session.steps, now

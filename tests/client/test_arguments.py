@@ -84,6 +84,7 @@ def test_what_is_no_argument_or_of_another_type_is_named_at_the_call(daemon: Sil
         refuses(lambda: client.status(timeout=3), "status has no argument 'timeout': did you mean wait_s?")  # type: ignore[call-arg]
         refuses(lambda: client.status(math.nan), "wait_s is nan: give a number")
         refuses(lambda: client.status(-1), "wait_s is -1: give seconds, 0 or more")
+        refuses(lambda: client.explain("12ab"), "number is '12ab': give bytes")  # type: ignore[arg-type]
         asyncio.run(with_async())
     assert not any(isinstance(message, Ask | Compose | StatusRequest) for message in daemon.got)
 

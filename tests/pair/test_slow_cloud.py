@@ -35,6 +35,7 @@ def reading(models: dict[str, Path], read_s: float, silence_s: float = 30.0, **w
         yield made
 
 
+@pytest.mark.timeout(1800)  # twelve times a minute
 @pytest.mark.parametrize(
     ("read_s", "longest_s", "questions"),
     [

@@ -22,7 +22,7 @@ class WrongInBatches(TransformersModel):
 
     def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Heads]:
         found = super().read(segments, interrupt)
-        return [replace(each, given=each.given[:1] * 0.5) if len(each) > 1 else each for each in found]
+        return [Heads(each.probabilities[:, ::-1], given=each.given) if len(each) > 1 else each for each in found]
 
 
 class Blunt(TransformersModel):

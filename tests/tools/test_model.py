@@ -131,7 +131,12 @@ def test_the_list_says_what_fits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("memory", "gpu", "name"),
-    [(2, False, "qwen2.5-0.5b"), (8, False, "qwen2.5-1.5b"), (64, False, "qwen2.5-1.5b"), (64, True, "qwen2.5-7b")],
+    [
+        (2, False, "qwen2.5-coder-0.5b"),
+        (8, False, "qwen2.5-coder-1.5b"),
+        (64, False, "qwen2.5-coder-1.5b"),
+        (64, True, "qwen2.5-7b"),
+    ],
 )
 def test_what_is_proposed_suits_the_machine(monkeypatch: pytest.MonkeyPatch, memory: int, gpu: bool, name: str) -> None:
     """All of one family, so that any two of them are a pair; a CPU is not given what it reads too slowly."""

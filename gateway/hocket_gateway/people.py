@@ -6,7 +6,6 @@ A key has 256 random bits, so that its digest tells nothing of it and needs no s
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import secrets
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
+from hocket_bus import as_json
 from hocket_bus.errors import BadConfiguration, BadRequest
 from hocket_bus.private import check_mode, write_whole
 
@@ -154,7 +154,7 @@ def revoke(file: Path, name: str) -> None:
 
 def _save(file: Path, people: list[Person]) -> None:
     people.sort(key=lambda person: person.name)
-    write_whole(file, msgspec.json.format(msgspec.json.encode(people)).decode() + os.linesep)
+    write_whole(file, as_json.indented(people))
 
 
 def _digest(key: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -134,12 +133,13 @@ def list_peers(
 ) -> None:
     """The machines known here, what each may do, and the devices of the group whose keys are pinned."""
     from hocket_bus.keys import read_peers
+    from hocket_tools.console import print_json
     from hocket_tools.pair.home import Home as Pair
 
     peers = sorted(read_peers(_folder(home)).items())
     pinned = sorted(Pair.find(home).pins().names().items())
     if as_json:
-        typer.echo(json.dumps(_records(peers, pinned)))
+        print_json(_records(peers, pinned))
     else:
         _show_peers(peers)
         if pinned:

@@ -133,8 +133,8 @@ WRITES_JSON = {"json.dumps", "json.dump", "json.encode", "json.Encoder", "JSONRe
 ONE_ENCODER = "bus/hocket_bus/as_json.py"
 OWN_FORMATS = {  # files that hocket alone reads, values of TOML, and what servers and templates are told
     "bus/hocket_bus/config.py",
-    *(f"daemon/hocket_daemon/{name}.py" for name in ("dispatch/account_file", "graph/calibration_file")),
-    *("daemon/hocket_daemon/profiling/profiles.py", "daemon/hocket_daemon/engine", "tools/hocket_tools/train"),
+    *(f"daemon/hocket_daemon/{name}" for name in ("dispatch/account_file.py", "graph/calibration_file.py", "engine")),
+    *("daemon/hocket_daemon/profiling/profiles.py", "tools/hocket_tools/train"),
     *(f"retrieval/hocket_retrieval/{name}.py" for name in ("stores/lance_table", "stores/outlines", "graph/answer")),
 }
 

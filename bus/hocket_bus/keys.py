@@ -11,6 +11,7 @@ import hashlib
 import os
 import re
 from collections.abc import Collection, Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +20,7 @@ from msgspec import Meta, Struct
 from .config import load, quoted
 from .errors import BadConfiguration, BadRequest
 from .messages import RIGHTS, Right
-from .private import check_mode, write_whole
+from .private import changing, check_mode, write_new, write_whole
 
 SECRET, PEERS = "secret.toml", "peers.toml"
 _SECRET_MODE, _PEERS_MODE = 0o600, 0o640  # a service reads whom it knows from a file that only root changes
@@ -136,12 +137,13 @@ def exist(folder: Path) -> bool:
 
 def write_own(folder: Path, own: KeyPair) -> None:
     """Keep a new key pair. Raises BadRequest where there is one already."""
-    if exist(folder):
+    try:
+        write_new(folder / SECRET, f"public = '{own.public}'\nsecret = '{own.secret}'\n")
+    except FileExistsError as error:
         raise BadRequest(
             f"{folder / SECRET} exists; a new key would lock this machine out everywhere",
             "print it with: hocket keys show --at ENDPOINT; remove the file to insist",
-        )
-    write_whole(folder / SECRET, f"public = '{own.public}'\nsecret = '{own.secret}'\n")
+        ) from error
 
 
 def read_peers(folder: Path) -> dict[str, Peer]:
@@ -154,6 +156,11 @@ def read_peers(folder: Path) -> dict[str, Peer]:
     for name, peer in written.items():
         _check_key(peer.key, f"{path}, peer {name}")
     return {name: _read(peer, f"{path}, peer {name}") for name, peer in written.items()}
+
+
+def changing_peers(folder: Path) -> AbstractContextManager[None]:
+    """Within it nobody else adds or removes a peer. Raises as `changing` does."""
+    return changing(folder / PEERS)
 
 
 def write_peers(folder: Path, peers: dict[str, Peer]) -> None:

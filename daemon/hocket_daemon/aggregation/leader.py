@@ -30,6 +30,7 @@ from hocket_bus.messages import (
 )
 
 from ..privacy.history import CLOUD
+from ..serving.attributes import untold_line
 from ..serving.evidence import doubt, scores_of
 from ..serving.leading import Leading
 from ..serving.mode import Facts, Peer
@@ -47,11 +48,14 @@ from .partner import Action, GiveUp, GoAlone, Join, Leave, Partner, Rejoin, Warn
 
 
 class Evidence:
-    """Looks once, when all sides that take part have searched: the nearest passage of either decides."""
+    """Looks once, when all sides that take part have searched: the nearest passage of either decides.
+
+    Where this side alone has any about the question, the details that they tell of decide, too.
+    """
 
     def __init__(self, begin: Begin, minimum: float) -> None:
         """`minimum` is a score in [-1, 1]."""
-        self._minimum = minimum
+        self._minimum, self._prompt = minimum, begin.prompt
         self._looked = begin.task != "answer" or begin.documents == 0
 
     def look(self, own: Passages | None, ready: Ready | None, *, alone: bool) -> str:
@@ -62,10 +66,11 @@ class Evidence:
         if self._looked or own is None or (ready is None and not alone):
             return ""
         self._looked = True
-        found = scores_of(own)
-        if ready is not None and ready.documents and not alone:
-            found.append((ready.scorer, ready.best))
-        return doubt(found, self._minimum)
+        others = [(ready.scorer, ready.best)] if ready is not None and ready.documents and not alone else []
+        if line := doubt([*scores_of(own), *others], self._minimum):
+            return line
+        may_know = bool(others) and not doubt(others, self._minimum)  # what it has read is not known here
+        return "" if may_know else untold_line(self._prompt, own)
 
 
 @dataclass(slots=True)

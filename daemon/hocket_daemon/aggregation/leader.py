@@ -31,7 +31,7 @@ from hocket_bus.messages import (
 
 from ..privacy.history import CLOUD
 from ..serving.attributes import untold_line
-from ..serving.evidence import doubt, scores_of
+from ..serving.evidence import OFF, doubt, scores_of
 from ..serving.leading import Leading
 from ..serving.mode import Facts, Peer
 from ..serving.reply import Reply, Sourced
@@ -70,7 +70,7 @@ class Evidence:
         if line := doubt([*scores_of(own), *others], self._minimum):
             return line
         may_know = bool(others) and not doubt(others, self._minimum)  # what it has read is not known here
-        return "" if may_know else untold_line(self._prompt, own)
+        return "" if may_know or self._minimum <= OFF else untold_line(self._prompt, own)
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hocket_bus.messages import Passages, Prompt, Side
 
 from ..serving.attributes import untold_line
-from ..serving.evidence import doubt, scores_of
+from ..serving.evidence import OFF, doubt, scores_of
 from .writers import CloudWriter
 
 MODELS_OWN = "the model's own answer, which may be invented: whoever begins it has read no document"
@@ -30,4 +30,4 @@ def doubt_of_all(own: Passages | None, cloud: CloudWriter | None, minimum: float
     if line := doubt([*device, *(other or [])], minimum):
         return line
     may_know = bool(other) and not doubt(other or [], minimum)  # what the cloud has read is not known here
-    return "" if own is None or may_know else untold_line(prompt, own)
+    return "" if own is None or may_know or minimum <= OFF else untold_line(prompt, own)

@@ -129,6 +129,56 @@ def test_each_of_these_would_be_seen(line: str) -> None:
     assert faults(line)
 
 
+WRITES_JSON = {"json.dumps", "json.dump", "json.encode", "json.Encoder", "JSONResponse", "JSONEncoder"}
+ONE_ENCODER = "bus/hocket_bus/as_json.py"
+OWN_FORMATS = {  # files that hocket alone reads, values of TOML, and what servers and templates are told
+    "bus/hocket_bus/config.py",
+    *(f"daemon/hocket_daemon/{name}" for name in ("dispatch/account_file.py", "graph/calibration_file.py", "engine")),
+    *("daemon/hocket_daemon/profiling/profiles.py", "tools/hocket_tools/train"),
+    *(f"retrieval/hocket_retrieval/{name}.py" for name in ("stores/lance_table", "stores/outlines", "graph/answer")),
+}
+
+
+def json_written(source: str) -> set[str]:
+    """What of WRITES_JSON a source names, whatever it calls the library."""
+    nodes = list(ast.walk(ast.parse(source)))
+    dotted = {ast.unparse(node).removeprefix("msgspec.") for node in nodes if isinstance(node, ast.Attribute)}
+    named = {node.id for node in nodes if isinstance(node, ast.Name)}
+    froms = {
+        name
+        for node in nodes
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        for name in (alias.name, f"{(node.module or '').rpartition('.')[2]}.{alias.name}")
+    }
+    return (dotted | named | froms) & WRITES_JSON
+
+
+def test_one_encoder_makes_the_json_that_programs_read() -> None:
+    """All records go through it, so that none has a field that is printed nowhere else and breaks there."""
+    for path in SOURCES:
+        name = _name(path)
+        if package_of(path) == "hocket_lab" or any(name == each or name.startswith(f"{each}/") for each in OWN_FORMATS):
+            continue
+        allowed = WRITES_JSON if name == ONE_ENCODER else set()
+        assert not json_written(path.read_text(encoding="utf-8")) - allowed, path
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "typer.echo(json.dumps(record))",
+        "msgspec.json.encode(record)",
+        "from json import dumps",
+        "from starlette.responses import JSONResponse",
+        "encoder = msgspec.json.Encoder()",
+    ],
+)
+def test_json_of_another_encoder_would_be_seen(line: str) -> None:
+    """The test above can fail."""
+    assert json_written(line)
+
+
 def test_files_and_functions_are_short() -> None:
     """At most 500 and 50 lines; an exception that is none any more is struck out."""
     assert {_name(path) for path in SOURCES if house.lines(path) > MAX_FILE} == set()

@@ -7,9 +7,10 @@ people have a reason to change stand together in the table [expert], each with i
 from __future__ import annotations
 
 import difflib
+import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -41,6 +42,11 @@ def load(path: Path, kind: type[T]) -> T:
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise BadConfiguration(f"{path}: {error}", "mend the file") from error
     return from_values(located(values, kind, path.parent), kind, str(path))
+
+
+def quoted(value: str | int | Sequence[str]) -> str:
+    """A value as a file has it; of strings TOML escapes what JSON escapes, and DEL."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def path_from(folder: Path, value: str) -> str:

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import os
 import re
 from collections.abc import Collection, Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from .config import load
+from .config import load, quoted
 from .errors import BadConfiguration, BadRequest
 from .messages import RIGHTS, Right
-from .private import check_mode, write_whole
+from .private import changing, check_mode, write_new, write_whole
 
 SECRET, PEERS = "secret.toml", "peers.toml"
 _SECRET_MODE, _PEERS_MODE = 0o600, 0o640  # a service reads whom it knows from a file that only root changes
@@ -137,12 +137,13 @@ def exist(folder: Path) -> bool:
 
 def write_own(folder: Path, own: KeyPair) -> None:
     """Keep a new key pair. Raises BadRequest where there is one already."""
-    if exist(folder):
+    try:
+        write_new(folder / SECRET, f"public = '{own.public}'\nsecret = '{own.secret}'\n")
+    except FileExistsError as error:
         raise BadRequest(
             f"{folder / SECRET} exists; a new key would lock this machine out everywhere",
             "print it with: hocket keys show --at ENDPOINT; remove the file to insist",
-        )
-    write_whole(folder / SECRET, f"public = '{own.public}'\nsecret = '{own.secret}'\n")
+        ) from error
 
 
 def read_peers(folder: Path) -> dict[str, Peer]:
@@ -157,6 +158,11 @@ def read_peers(folder: Path) -> dict[str, Peer]:
     return {name: _read(peer, f"{path}, peer {name}") for name, peer in written.items()}
 
 
+def changing_peers(folder: Path) -> AbstractContextManager[None]:
+    """Within it nobody else adds or removes a peer. Raises as `changing` does."""
+    return changing(folder / PEERS)
+
+
 def write_peers(folder: Path, peers: dict[str, Peer]) -> None:
     """Replace the peers, whole or not at all. Raises BadRequest for malformed names and keys."""
     lines = []
@@ -167,7 +173,7 @@ def write_peers(folder: Path, peers: dict[str, Peer]) -> None:
         lines += [
             f"[peers.'{name}']",
             f"key = '{peer.key}'",
-            *([f"endpoint = {json.dumps(peer.endpoint)}"] if peer.endpoint else []),
+            *([f"endpoint = {quoted(peer.endpoint)}"] if peer.endpoint else []),
             *([f"may = {[right for right in RIGHTS if right in peer.may]}"] if peer.may is not None else []),
         ]
     write_whole(folder / PEERS, "\n".join([*lines, ""]))

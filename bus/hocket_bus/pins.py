@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 
 from msgspec import Struct
 
-from .config import load
+from .config import load, quoted
 from .errors import BadConfiguration, BadMessage, BadRequest, Forbidden, Unavailable
 from .keys import fingerprint as fingerprint_of_text
 from .private import check_mode, write_whole
@@ -87,7 +86,7 @@ class Pins:
         if self._path is None:
             self._in_memory = pinned
             return
-        lines = [f"{json.dumps(name, ensure_ascii=False)} = '{key.hex()}'" for name, key in sorted(pinned.items())]
+        lines = [f"{quoted(name)} = '{key.hex()}'" for name, key in sorted(pinned.items())]
         try:
             write_whole(self._path, "\n".join(["[devices]", *lines, ""]))
         except OSError as error:

@@ -6,11 +6,18 @@ import fcntl
 import os
 import shutil
 import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from .errors import BadConfiguration
+from .deadline import Deadline
+from .errors import BadConfiguration, Unavailable
 
+CHANGE_S = 10.0  # to wait for whoever else changes a file
+_PAUSE_S = 0.01
 _OPENED = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -33,24 +40,65 @@ def keep_private(file: Path) -> None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Replace a file, or make it for this user alone: whole or not at all. Whose it is, and who may read it, stays."""
+    """Replace a file, or make it for this user alone: whole or not at all. Whose it is, and who may read it, stays.
+
+    Of several that do so at once the last one's text stays. Raises OSError.
+    """
+    with _beside(path, text) as partial:
+        if path.exists():
+            shutil.copymode(path, partial)
+            found = path.stat()
+            os.chown(partial, found.st_uid if os.geteuid() == 0 else -1, found.st_gid)
+        partial.rename(path)
+
+
+def write_new(path: Path, text: str) -> None:
+    """Make a file for this user alone, whole or not at all. Raises FileExistsError where one is there, and OSError."""
+    with _beside(path, text) as partial:
+        os.link(partial, path)
+
+
+@contextmanager
+def _beside(path: Path, text: str) -> Iterator[Path]:
+    """A file with this text on the disk, in the folder of `path` and with a name of its own; gone at the end."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    partial = path.with_name(path.name + ".partial")
-    partial.unlink(missing_ok=True)
+    descriptor, name = tempfile.mkstemp(prefix=f"{path.name}.", suffix=".partial", dir=path.parent)
+    partial = Path(name)
     try:
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            if path.exists():
-                shutil.copymode(path, partial)
-                found = path.stat()
-                os.fchown(file.fileno(), found.st_uid if os.geteuid() == 0 else -1, found.st_gid)
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        partial.rename(path)
-    except BaseException:
+        yield partial
+    finally:
         partial.unlink(missing_ok=True)
-        raise
+
+
+@contextmanager
+def changing(path: Path) -> Iterator[None]:
+    """Whoever reads a file and writes it anew does both within, so that no other change is lost between.
+
+    One of a folder's files is changed at a time. Raises Unavailable where that takes longer than CHANGE_S, and OSError.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder, deadline = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), Deadline.after(CHANGE_S)
+    try:
+        while not _locked(folder):
+            if deadline.passed:
+                raise Unavailable(f"another program is changing {path}", "try again when it is done")
+            time.sleep(_PAUSE_S)
+        yield
+    finally:
+        os.close(folder)
+
+
+def _locked(folder: int) -> bool:
+    """Whether the open folder is locked now, until it is closed."""
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def lock(file: Path) -> IO[str]:

@@ -8,7 +8,6 @@ it and its version is higher. Knows no socket, and nothing of which daemon runs.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +18,7 @@ from nacl.encoding import HexEncoder
 from nacl.exceptions import BadSignatureError
 from nacl.signing import SigningKey, VerifyKey
 
-from hocket_bus.config import load
+from hocket_bus.config import load, quoted
 from hocket_bus.endpoints import check_endpoint, is_tcp
 from hocket_bus.errors import BadConfiguration, BadRequest
 from hocket_bus.keys import Z85Key
@@ -163,11 +162,7 @@ def _written(found: MemberList) -> str:
 def entry_lines(name: str, member: CloudMember) -> Iterable[str]:
     """An entry as it stands in a file."""
     values = msgspec.to_builtins(member)
-    return [f"[members.{_toml(name)}]", *(f"{field} = {_toml(value)}" for field, value in values.items())]
-
-
-def _toml(value: str | int) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return [f"[members.{quoted(name)}]", *(f"{field} = {quoted(value)}" for field, value in values.items())]
 
 
 def _weight(device: str, member: str) -> bytes:

@@ -28,6 +28,7 @@ from .openapi import openapi
 from .people import people_of
 from .refusals import Refusal
 from .settings import ServeSettings
+from .slashes import Unslashed
 
 log = structlog.get_logger(__name__)
 
@@ -47,6 +48,7 @@ def application(settings: ServeSettings) -> Starlette:
     return Starlette(
         routes=_routes(tools),
         middleware=[
+            Middleware(Unslashed),
             Middleware(Guard, settings=settings),
             Middleware(
                 CORSMiddleware,

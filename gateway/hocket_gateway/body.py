@@ -10,15 +10,18 @@ import msgspec
 from starlette.requests import ClientDisconnect, Request
 
 from .refusals import Refusal
+from .unset import without_unset
 
 T = TypeVar("T", bound=msgspec.Struct)
 READ_S = 30.0  # from the first byte to the last
 
 
 async def read(request: Request, kind: type[T], max_bytes: int) -> T:
-    """The body as `kind`; fields that are not known are left out. Raises Refusal."""
+    """The body as `kind`; fields that are not known, and null for what is not set, are left out. Raises Refusal."""
     raw = await whole_body(request, max_bytes)
     try:
+        if b"null" in raw:
+            return msgspec.convert(without_unset(msgspec.json.decode(raw), kind), kind)
         return msgspec.json.decode(raw, type=kind)
     except msgspec.ValidationError as error:
         text, param = _plain(str(error))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -15,6 +15,7 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
+from hocket_bus import as_json
 from hocket_bus.errors import HocketError
 from hocket_client import Options
 
@@ -79,7 +80,7 @@ async def ask(question: Question, context: Context[Any], model: Model = "") -> d
         finally:
             answer.close()
     results = [citation.result() for citation in citations]
-    return {"answer": done.text, "model": way.id, "notices": answer.notices, "sources": results}
+    return _result({"answer": done.text, "model": way.id, "notices": answer.notices, "sources": results})
 
 
 async def search(query: Words, context: Context[Any], passages: Number = 5) -> dict[str, Any]:
@@ -87,11 +88,8 @@ async def search(query: Words, context: Context[Any], passages: Number = 5) -> d
     _, gateway, person = _asking(context)
     with _tool_errors():
         found = await gateway.documents.search(query, passages, person.folders)
-    return {
-        "passages": [
-            {"document": each.document, "place": each.place, "score": each.score, "text": each.text} for each in found
-        ]
-    }
+    names = ("document", "place", "score", "text")
+    return _result({"passages": [{name: getattr(each, name) for name in names} for each in found]})
 
 
 async def documents(context: Context[Any], offset: Offset = 0) -> dict[str, Any]:
@@ -99,13 +97,19 @@ async def documents(context: Context[Any], offset: Offset = 0) -> dict[str, Any]
     _, gateway, person = _asking(context)
     with _tool_errors():
         listed, following = await gateway.listed(person, offset)
-    return {"documents": [each.name for each in listed], "next": following}
+    return _result({"documents": [each.name for each in listed], "next": following})
 
 
 async def status(context: Context[Any]) -> dict[str, Any]:
     """Tell which model answers, and whether the cloud is connected."""
     _, gateway, _ = _asking(context)
-    return dict(await gateway.behind())
+    return _result(await gateway.behind())
+
+
+def _result(record: Mapping[str, object]) -> dict[str, Any]:
+    """What the SDK writes as JSON, which knows no record of ours."""
+    found: dict[str, Any] = as_json.plain(record)
+    return found
 
 
 @contextmanager

@@ -6,7 +6,6 @@ A key has 256 random bits, so that its digest tells nothing of it and needs no s
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import secrets
 from pathlib import Path
@@ -15,8 +14,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
+from hocket_bus import as_json
 from hocket_bus.errors import BadConfiguration, BadRequest
-from hocket_bus.private import check_mode, write_whole
+from hocket_bus.private import changing, check_mode, write_whole
 
 from .refusals import Refusal
 from .settings import LOOPBACK, ServeSettings
@@ -126,11 +126,8 @@ def invite(
     at_once: int = 0,
 ) -> str:
     """Add a person; returns the key, which nobody can read again. Raises BadRequest, BadConfiguration."""
-    people = listed(file)
     if not NAME.fullmatch(name) or not name.strip("."):
         raise BadRequest(f"'{name[:64]}' is no name for a key", "use up to 64 letters, digits, '.', '_' and '-'")
-    if any(person.name == name for person in people):
-        raise BadRequest(f"there is a key for {name}", f"take it away first: hocket serve keys revoke {name}")
     key = PREFIX + secrets.token_urlsafe(32)
     person = Person(
         name=name,
@@ -140,21 +137,26 @@ def invite(
         may_upload=may_upload,
         at_once=at_once,
     )
-    _save(file, [*people, person])
+    with changing(file):
+        people = listed(file)
+        if any(each.name == name for each in people):
+            raise BadRequest(f"there is a key for {name}", f"take it away first: hocket serve keys revoke {name}")
+        _save(file, [*people, person])
     return key
 
 
 def revoke(file: Path, name: str) -> None:
     """Take a person's key away. The file stays, so that keys are asked for yet. Raises BadRequest, BadConfiguration."""
-    people = listed(file)
-    if all(person.name != name for person in people):
-        raise BadRequest(f"there is no key for {name[:64]}", "see: hocket serve keys list")
-    _save(file, [person for person in people if person.name != name])
+    with changing(file):
+        people = listed(file)
+        if all(person.name != name for person in people):
+            raise BadRequest(f"there is no key for {name[:64]}", "see: hocket serve keys list")
+        _save(file, [person for person in people if person.name != name])
 
 
 def _save(file: Path, people: list[Person]) -> None:
     people.sort(key=lambda person: person.name)
-    write_whole(file, msgspec.json.format(msgspec.json.encode(people)).decode() + os.linesep)
+    write_whole(file, as_json.indented(people))
 
 
 def _digest(key: str) -> str:

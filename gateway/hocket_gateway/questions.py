@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 import structlog
-from msgspec.structs import asdict
 
+from hocket_bus import as_json
 from hocket_bus.errors import Busy, HocketError, Unavailable
 from hocket_bus.messages import (
     AggregationOutcome,
@@ -20,7 +20,6 @@ from hocket_bus.messages import (
     Notice,
     Origin,
     Outcome,
-    Routing,
     Thought,
     Token,
     Waiting,
@@ -117,7 +116,7 @@ class Answer:
             "seed": done.seed,
             "notices": self.notices,
             "finish": done.finish,
-            "routing": _routing(done.routing),
+            "routing": as_json.plain(done.routing),
             "unsupported": [[shifted(span.start), shifted(span.end)] for span in done.unsupported],
             "sources": shown_origins(done.sources),
             "members": _members(done.outcome),
@@ -154,14 +153,7 @@ def shown_origins(origins: Sequence[Origin]) -> list[dict[str, Any]]:
 def _members(outcome: Outcome | None) -> list[dict[str, Any]]:
     """Who drafted along, from which step to which, and how often its draft was the token."""
     members = outcome.members if isinstance(outcome, AggregationOutcome) else []
-    return [asdict(each) for each in members]
-
-
-def _routing(routing: Routing | None) -> dict[str, Any] | None:
-    """The way and why, by name; None where the mode has one way alone."""
-    if routing is None:
-        return None
-    return {**asdict(routing), "gate": asdict(routing.gate) if routing.gate is not None else None}
+    return [as_json.plain(each) for each in members]
 
 
 class Limits:

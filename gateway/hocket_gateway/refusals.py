@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
+from hocket_bus import as_json
 from hocket_bus.errors import (
     BadRequest,
     Busy,
@@ -72,7 +71,7 @@ class Refusal(Exception):
         headers = {"retry-after": str(math.ceil(self.retry_after_s))} if self.retry_after_s else {}
         if self.status == 401:
             headers["www-authenticate"] = "Bearer"
-        return Response(msgspec.json.encode(body), self.status, headers, "application/json")
+        return Response(as_json.encoded(body), self.status, headers, "application/json")
 
 
 def unsupported(param: str, text: str, remedy: str) -> Refusal:

@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import TypeVar
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
+
+from hocket_bus import as_json
 
 T = TypeVar("T")
 KEEP_ALIVE_S = 10.0
@@ -18,8 +19,8 @@ GONE = Response(status_code=499)  # nobody reads it
 
 
 def json_response(value: object) -> Response:
-    """A whole answer, of what msgspec encodes."""
-    return Response(msgspec.json.encode(value), media_type="application/json")
+    """A whole answer."""
+    return Response(as_json.encoded(value), media_type="application/json")
 
 
 class EventStream(Response):

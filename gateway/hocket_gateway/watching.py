@@ -18,6 +18,7 @@ import msgspec
 import structlog
 from watchfiles import awatch
 
+from hocket_bus import as_json
 from hocket_bus.errors import BadConfiguration, HocketError
 from hocket_bus.messages import Progress
 from hocket_bus.private import write_whole
@@ -105,7 +106,7 @@ class Watching:
 
     def _save(self, file: Path) -> None:
         paths = [str(path) for path in sorted(self._folders)]
-        write_whole(file, msgspec.json.format(msgspec.json.encode(paths)).decode() + os.linesep)
+        write_whole(file, as_json.indented(paths))
 
     async def _watch(self, folder: WatchedFolder) -> None:
         while True:

@@ -207,7 +207,7 @@ def test_a_record_that_json_cannot_hold_is_dropped_and_takes_no_room(
     kept = Decisions(tmp_path / "kept.db")
     with structlog.testing.capture_logs() as logs:
         for n in range(4):
-            kept.keep(number(n), "echo", lambda: {"what": b"bytes"})
+            kept.keep(number(n), "echo", lambda: {"what": print})
             writer.work()
         kept.keep(number(9), "echo", dict)
         writer.work()

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Mapping
 from typing import Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
+from hocket_bus import as_json
 from hocket_bus.errors import BadRequest, HocketError
 from hocket_bus.messages import AggregationOutcome, DispatchOutcome, Done, Origin, Passage, Source, Waiting
 from hocket_tools.pair.hints import shortened_in
@@ -174,9 +173,9 @@ def stdin_text() -> str:
     return text
 
 
-def print_json(record: Mapping[str, Any]) -> None:
-    """One line of standard output, for programs."""
-    typer.echo(json.dumps(record, ensure_ascii=False))
+def print_json(record: object) -> None:
+    """One line of standard output, for programs: in UTF-8 whatever the terminal is set to."""
+    typer.echo(as_json.encoded(record))
 
 
 def error_record(error: HocketError) -> dict[str, Any]:

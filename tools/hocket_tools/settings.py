@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.inspect import Field, Metadata, StructType, Type
 
-from hocket_bus.config import EXPERT, is_for_experts
+from hocket_bus.config import EXPERT, is_for_experts, quoted
 
 WIDTH = 100
 EXPERT_INTRODUCTION = "What few people have a reason to change, with the name of its own table before it."
@@ -54,9 +53,9 @@ def commented(kind: type[Struct], given: Mapping[str, Value]) -> str:
 def toml(value: Value) -> str:
     """The value as TOML writes it."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(name)} = {json.dumps(names)}" for name, names in value.items()) + "}"
+        return "{" + ", ".join(f"{quoted(name)} = {quoted(names)}" for name, names in value.items()) + "}"
     if isinstance(value, str | bool | tuple):
-        return json.dumps(value, ensure_ascii=False)
+        return quoted(value)
     return f"{value:_}" if value >= 10_000 else repr(value)
 
 

@@ -32,7 +32,8 @@ from hocket_bus.messages import (
 
 from ..engine.runtime.sequences import rows_of
 from ..privacy.history import CLOUD
-from ..serving.evidence import doubt, scores_of
+from ..serving.attributes import untold_line
+from ..serving.evidence import OFF, doubt, scores_of
 from ..serving.leading import Leading
 from ..serving.mode import Facts, Peer
 from ..serving.reply import Reply, Sourced
@@ -50,11 +51,14 @@ from .patience import longest_wait_s
 
 
 class Evidence:
-    """Looks once, when all sides that take part have searched: the nearest passage of either decides."""
+    """Looks once, when all sides that take part have searched: the nearest passage of either decides.
+
+    Where this side alone has any about the question, the details that they tell of decide, too.
+    """
 
     def __init__(self, begin: Begin, minimum: float) -> None:
         """`minimum` is a score in [-1, 1]."""
-        self._minimum = minimum
+        self._minimum, self._prompt = minimum, begin.prompt
         self._looked = begin.task != "answer" or begin.documents == 0
 
     def look(self, own: Passages | None, ready: Ready | None, *, alone: bool) -> str:
@@ -65,10 +69,11 @@ class Evidence:
         if self._looked or own is None or (ready is None and not alone):
             return ""
         self._looked = True
-        found = scores_of(own)
-        if ready is not None and ready.documents and not alone:
-            found.append((ready.scorer, ready.best))
-        return doubt(found, self._minimum)
+        others = [(ready.scorer, ready.best)] if ready is not None and ready.documents and not alone else []
+        if line := doubt([*scores_of(own), *others], self._minimum):
+            return line
+        may_know = bool(others) and not doubt(others, self._minimum)  # what it has read is not known here
+        return "" if may_know or self._minimum <= OFF else untold_line(self._prompt, own)
 
 
 @dataclass(slots=True)

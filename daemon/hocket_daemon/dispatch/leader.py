@@ -202,7 +202,7 @@ class Leader(Leading):
         """Whether whoever begins has read anything about the question, or anybody."""
         own, cloud, minimum = self._own.found, self._cloud, self._terms.min_evidence
         found = found_by(writer, own, cloud)
-        if line := doubt_of_all(own, cloud, minimum):
+        if line := doubt_of_all(own, cloud, minimum, self._terms.opening.prompt):
             self._doubt(line, begun=False)
         elif found:
             self._doubt(doubt(found, minimum), begun=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from hocket_bus.messages import Passages, Side
+from hocket_bus.messages import Passages, Prompt, Side
 
-from ..serving.evidence import doubt, scores_of
+from ..serving.attributes import untold_line
+from ..serving.evidence import OFF, doubt, scores_of
 from .writers import CloudWriter
 
 MODELS_OWN = "the model's own answer, which may be invented: whoever begins it has read no document"
@@ -21,9 +22,12 @@ def found_by(writer: Side, own: Passages | None, cloud: CloudWriter | None) -> F
     return [(standing.scorer, standing.best)] if standing.documents else []
 
 
-def doubt_of_all(own: Passages | None, cloud: CloudWriter | None, minimum: float) -> str:
-    """Why nothing that either side has found is about the question; empty where something is, or may be."""
+def doubt_of_all(own: Passages | None, cloud: CloudWriter | None, minimum: float, prompt: Prompt) -> str:
+    """Why nothing that either side has found answers the question; empty where something does, or may."""
     device, other = found_by("device", own, cloud), found_by("cloud", own, cloud)
     if device is None or (other is None and cloud is not None and cloud.is_linked):
         return ""
-    return doubt([*device, *(other or [])], minimum)
+    if line := doubt([*device, *(other or [])], minimum):
+        return line
+    may_know = bool(other) and not doubt(other or [], minimum)  # what the cloud has read is not known here
+    return "" if own is None or may_know or minimum <= OFF else untold_line(prompt, own)

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from hocket_bus.errors import BadConfiguration
+from hocket_bus.private import write_whole
 
 from .gate import Calibration
 from .shipped import SHIPPED
@@ -23,7 +24,5 @@ def load(path: str) -> Calibration:
 
 
 def save(path: Path, calibration: Calibration) -> None:
-    """Replace the file."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(msgspec.json.format(msgspec.json.encode(calibration)))
-    partial.replace(path)
+    """Replace the file. Raises OSError."""
+    write_whole(path, msgspec.json.format(msgspec.json.encode(calibration)).decode())

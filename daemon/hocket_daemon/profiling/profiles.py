@@ -6,7 +6,6 @@ Files are replaced whole, so that an interruption leaves the one before. One tha
 from __future__ import annotations
 
 import hashlib
-import os
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from hocket_bus import paths
+from hocket_bus.private import write_whole
 
 from .profiler import DecodeTime, Energy, PrefillTime
 
@@ -88,7 +88,4 @@ def load(path: Path, kind: type[T]) -> T | None:
 
 def save(path: Path, record: Struct) -> None:
     """Replace `path` in one step. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
-    os.replace(partial, path)
+    write_whole(path, msgspec.json.format(msgspec.json.encode(record), indent=1).decode() + "\n")

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import structlog
 
+from hocket_bus import as_json
 from hocket_bus.errors import BadConfiguration, BadRequest, HocketError, Unavailable
 
 from ..database import read_only, written
@@ -79,7 +80,7 @@ class Decisions:
     def _write(self, path: Path, decision: DecisionRecord) -> None:
         try:
             with written(path, _TABLE) as database:
-                database.execute(_PUT, (*decision[:3], json.dumps(decision.record)))
+                database.execute(_PUT, (*decision[:3], as_json.text(decision.record)))
                 database.execute(_CUT, (self._max,))
             self._failing = False
         except (OSError, sqlite3.Error, BadConfiguration, TypeError, ValueError) as error:  # by JSON: the last two

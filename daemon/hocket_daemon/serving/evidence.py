@@ -12,6 +12,7 @@ _CALIBRATED = "cosine:"  # what scorers are called whose scores the bound is for
 UNKNOWN = "I do not know. I have found nothing about this in the documents."
 GUESS = "; to have it answered all the same, ask with unknown = answer (hocket ask --unknown answer)"
 INVENTED = ", so the answer may be invented"
+OFF = -1.0  # the bound with which nothing is said of any question
 MATCHED = 0.5  # of the question's words by their rarity, from where on a passage is about it whatever its cosine
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from hocket_bus import as_json
 from hocket_bus.errors import HocketError, Untrusted
 from hocket_bus.faults import error_message
 from hocket_bus.messages import Explain, Explained
@@ -72,5 +72,5 @@ class Explaining:
         if isinstance(found, HocketError):
             self._server.send(route, error_message(found, request))
         else:
-            record = json.dumps(found._asdict(), ensure_ascii=False)
+            record = as_json.text(found)
             self._server.send(route, Explained(request=request, record=record))

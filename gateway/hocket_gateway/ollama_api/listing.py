@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from importlib.metadata import version as installed
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
+
+from hocket_bus import as_json
 
 from ..body import read
 from ..gateway import Gateway
@@ -43,7 +44,7 @@ def timestamp(seconds: float) -> str:
 
 def line(value: object) -> bytes:
     """An object of a stream."""
-    return msgspec.json.encode(value) + b"\n"
+    return as_json.encoded(value) + b"\n"
 
 
 async def version(_: Request) -> Response:

@@ -9,6 +9,8 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from hocket_bus import as_json
+
 from ..body import read
 from ..gateway import Gateway
 from ..people import Person
@@ -157,8 +159,8 @@ def _keeper(gateway: Gateway, person: Person, wanted: ResponseRequest, asked: Me
         assert gateway.responses is not None
         if resource["status"] == "failed":  # there is nothing to go on from
             return
-        previous, raw = wanted.previous_response_id or "", msgspec.json.encode(resource)
-        stored = StoredResponse(resource["id"], person.name, previous, msgspec.json.encode(asked), raw)
+        previous, raw = wanted.previous_response_id or "", as_json.encoded(resource)
+        stored = StoredResponse(resource["id"], person.name, previous, as_json.encoded(asked), raw)
         try:
             gateway.responses.put(stored)
         except sqlite3.Error as error:

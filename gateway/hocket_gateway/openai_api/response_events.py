@@ -6,8 +6,7 @@ import itertools
 from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Any
 
-import msgspec
-
+from hocket_bus import as_json
 from hocket_bus.messages import Done, Notice, Thought, Token, Waiting
 
 from ..citations import Citation
@@ -30,7 +29,7 @@ class _Events:
     def event(self, kind: str, **fields: object) -> bytes:
         number = next(self._numbers)
         value = {"type": kind, "sequence_number": number, **fields}
-        return f"id: {number}\nevent: {kind}\ndata: ".encode() + msgspec.json.encode(value) + b"\n\n"
+        return f"id: {number}\nevent: {kind}\ndata: ".encode() + as_json.encoded(value) + b"\n\n"
 
     def in_part(self, kind: str, **fields: object) -> bytes:
         id = self._resource.reasoning_id if self._thinks else self._resource.message_id

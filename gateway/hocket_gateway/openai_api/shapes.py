@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
+from hocket_bus import as_json
 from hocket_bus.messages import Done
 
 DONE = b"data: [DONE]\n\n"
@@ -13,7 +12,7 @@ DONE = b"data: [DONE]\n\n"
 
 def sse(value: object) -> bytes:
     """An event of a stream."""
-    return b"data: " + msgspec.json.encode(value) + b"\n\n"
+    return b"data: " + as_json.encoded(value) + b"\n\n"
 
 
 def usage_of(done: Done) -> dict[str, Any]:

@@ -10,8 +10,6 @@ import typer
 from hocket_bus.messages import MAX_TOKENS, AggregationOptions, Ask, Prompt
 
 if TYPE_CHECKING:
-    from msgspec import Struct
-
     from hocket_bus.messages import Done, Notice, Thought, Token, Waiting
     from hocket_client import Stream
 
@@ -231,35 +229,19 @@ def _ask_json(endpoint: str, question: str, options: dict[str, Any], keys: Path,
 
 def _record(event: Token | Thought | Waiting | Notice | Done, *, sources: bool = True) -> dict[str, Any]:
     """An event as the flat object that programs read; a Done has the number that `hocket explain` takes."""
-    import msgspec
-
+    from hocket_bus import as_json
     from hocket_bus.messages import Done, Token
 
-    fields = msgspec.structs.asdict(event)
+    fields: dict[str, Any] = as_json.plain(event)
     number, _ = fields.pop("request"), fields.pop("seq")
     if isinstance(event, Token):  # what was not asked for is left out
         fields = {name: value for name, value in fields.items() if value != []}
     if isinstance(event, Done):
         outcome, routing = fields.pop("outcome"), fields.pop("routing")
-        fields |= {"id": number.hex()} | (_fields(outcome) if outcome is not None else {})
-        fields |= _fields(routing) if routing is not None else {}
-        if sources:
-            fields["sources"] = [msgspec.structs.asdict(origin) for origin in event.sources]
-        else:
+        fields |= {"id": number} | (outcome or {}) | (routing or {})
+        if not sources:
             del fields["sources"], fields["token_sources"]
     return {"event": type(event).__name__.lower(), **fields}
-
-
-def _fields(record: Struct) -> dict[str, Any]:
-    """By name, records inside it, too."""
-    from msgspec import Struct, structs
-
-    def plain(value: Any) -> Any:  # noqa: ANN401 - whatever a record has
-        if isinstance(value, list):
-            return [plain(each) for each in value]
-        return _fields(value) if isinstance(value, Struct) else value
-
-    return {name: plain(value) for name, value in structs.asdict(record).items()}
 
 
 class _Cancelling:

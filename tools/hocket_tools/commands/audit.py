@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -54,7 +53,7 @@ def audit(
         rows = _sums((getattr(each, by) or NONE, each) for each in entries)
     if json_object:
         records = [{by: name, "bytes": sizes, "total": sum(sizes.values())} for name, sizes in rows.items()]
-        typer.echo(json.dumps({"ledger": str(path), "rows": records}))
+        console.print_json({"ledger": path, "rows": records})
     elif rows:
         _show(rows, by)
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from collections.abc import Iterator, Sequence
@@ -62,11 +61,12 @@ def ingest(
     with leaving(_going_on(side, names, endpoint, home)):
         ingested = read_in(endpoint_of(side, endpoint, home), files, paths.keys(home))
     if json_object:
-        import msgspec
+        from hocket_bus import as_json
+        from hocket_tools.console import print_json
 
-        fields = msgspec.structs.asdict(ingested)
+        fields = as_json.plain(ingested)
         del fields["request"]
-        typer.echo(json.dumps(fields, ensure_ascii=False))
+        print_json(fields)
     else:
         print_outcome(side, ingested)
     if ingested.failures:
@@ -93,6 +93,7 @@ def documents(
     from hocket_bus import paths
     from hocket_tools.caller import Caller
     from hocket_tools.commands import looking
+    from hocket_tools.console import print_json
 
     _check_names(remove or [], "--remove")
     _check_names([show] if show is not None else [], "--show")
@@ -112,7 +113,7 @@ def documents(
         listed = list(_list(caller))
     if json_object:
         records = [{"name": one.name, "title": one.title, "chunks": one.chunks} for one in listed]
-        typer.echo(json.dumps({"side": side, "documents": records}, ensure_ascii=False))
+        print_json({"side": side, "documents": records})
     else:
         _show(side, listed)
 
@@ -237,6 +238,7 @@ def _list(caller: Caller) -> Iterator[Document]:
 def _remove(caller: Caller, side: str, names: list[str], *, json_object: bool) -> None:
     from hocket_bus import messages as m
     from hocket_bus.errors import BadRequest
+    from hocket_tools.console import print_json
 
     gone, missing = 0, []
     for name in names:
@@ -248,7 +250,7 @@ def _remove(caller: Caller, side: str, names: list[str], *, json_object: bool) -
         else:
             missing.append(name)
     if json_object:
-        typer.echo(json.dumps({"side": side, "removed": gone, "missing": missing}, ensure_ascii=False))
+        print_json({"side": side, "removed": gone, "missing": missing})
     else:
         typer.echo(f"{side}: {gone} removed")
     if missing:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -52,17 +51,17 @@ def explain(
     if found is None:
         typer.echo(console.for_people(f"nothing is recorded in {path}", console.out()))
     elif json_object:
-        typer.echo(json.dumps(found._asdict(), ensure_ascii=False))
+        console.print_json(found)
     else:
         show(found)
 
 
 def _list(found: list[DecisionRecord], json_object: bool) -> None:
-    if json_object:
-        typer.echo(json.dumps([decision._asdict() for decision in found], ensure_ascii=False))
-        return
     from hocket_tools import console
 
+    if json_object:
+        console.print_json(found)
+        return
     names = ("ended", "tokens", "asked by", "question")
     table = _table("ID", "at", "mode", *names)
     for each in found:

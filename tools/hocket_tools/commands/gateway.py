@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -123,6 +122,7 @@ def list_people(
 ) -> None:
     """Whose keys there are, and what each may ask."""
     from hocket_gateway.people import listed
+    from hocket_tools.console import print_json
 
     people = listed(_people(home, config))
     if as_json:
@@ -136,7 +136,7 @@ def list_people(
             }
             for each in people
         ]
-        typer.echo(json.dumps(records, ensure_ascii=False))
+        print_json(records)
         return
     for each in people:
         rights = ["the device alone" if each.alone_only else "everything"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -63,7 +62,7 @@ def show(
 
         draw(picture, [each for page in pages for each in page.subgraphs], f"what {here.at.name}'s documents are about")
     if json_object:
-        typer.echo(json.dumps(_described(pages, held), ensure_ascii=False))
+        console.print_json(_described(pages, held))
     else:
         _show(pages, held)
 
@@ -71,13 +70,13 @@ def show(
 @app.command(epilog="Example: hocket graph shared --home ~/trial/device-2")
 def shared(home: Folder = None, json_object: Json = False) -> None:
     """Print what the cloud holds of this device, word for word, as the cloud says it now."""
+    from hocket_tools import console
+
     found = _held(_home(home))
     if json_object:
         records = [{"id": each.id, "version": each.version, "text": each.text} for each in found]
-        typer.echo(json.dumps({"summaries": records}, ensure_ascii=False))
+        console.print_json({"summaries": records})
         return
-    from hocket_tools import console
-
     for each in found:
         console.out().print(f"[bold]{each.id}[/bold] version {each.version}")
         console.out().print(console.printable(each.text), markup=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -82,13 +81,14 @@ def allow(
     pair: sessions; ask: questions, and their answers; documents: ingest, remove, list and read them; watch: status and
     metrics, as far as they are its own; drain: end the daemon, or cut a device off from its cloud.
     """
-    from hocket_bus.keys import fingerprint, listed, read_peers, write_peers
+    from hocket_bus.keys import changing_peers, fingerprint, listed, read_peers, write_peers
 
     _check(at)
     folder = _folder(home)
-    peers = read_peers(folder)
     peer = _peer(key, at, may)
-    write_peers(folder, peers | {name: peer})
+    with changing_peers(folder):
+        peers = read_peers(folder)
+        write_peers(folder, peers | {name: peer})
     if name in peers and peers[name].key != key:
         typer.echo(f"{name} had another key, {fingerprint(peers[name].key)}, which is no longer allowed")
     if name in peers and peers[name].endpoint not in ("", at):
@@ -103,13 +103,14 @@ def allow(
 def revoke(name: Annotated[str, typer.Argument(help="What that machine is called here.")], home: Home = None) -> None:
     """Let a machine connect no more; daemons that run here let it go at once."""
     from hocket_bus.errors import BadRequest
-    from hocket_bus.keys import read_peers, write_peers
+    from hocket_bus.keys import changing_peers, read_peers, write_peers
 
     folder = _folder(home)
-    peers = read_peers(folder)
-    if name not in peers:
-        raise BadRequest(f"no machine is called '{name}' here", "see: hocket keys list")
-    write_peers(folder, {other: peer for other, peer in peers.items() if other != name})
+    with changing_peers(folder):
+        peers = read_peers(folder)
+        if name not in peers:
+            raise BadRequest(f"no machine is called '{name}' here", "see: hocket keys list")
+        write_peers(folder, {other: peer for other, peer in peers.items() if other != name})
     typer.echo(f"{name} is no longer allowed")
     typer.echo(taken_over(home))
 
@@ -134,12 +135,13 @@ def list_peers(
 ) -> None:
     """The machines known here, what each may do, and the devices of the group whose keys are pinned."""
     from hocket_bus.keys import read_peers
+    from hocket_tools.console import print_json
     from hocket_tools.pair.home import Home as Pair
 
     peers = sorted(read_peers(_folder(home)).items())
     pinned = sorted(Pair.find(home).pins().names().items())
     if as_json:
-        typer.echo(json.dumps(_records(peers, pinned)))
+        print_json(_records(peers, pinned))
     else:
         _show_peers(peers)
         if pinned:

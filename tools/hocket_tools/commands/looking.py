@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
-
-import typer
 
 if TYPE_CHECKING:
     from hocket_bus.messages import DocumentText, PassedOver
@@ -17,13 +14,15 @@ if TYPE_CHECKING:
 
 def show(caller: Caller, side: str, names: Sequence[str], *, json_object: bool) -> None:
     """Print the text of the document with one of these names, each of its places before what stands there."""
+    from hocket_tools.console import print_json
+
     pages = list(_pages(caller, names))
     text = "".join(page.text for page in pages)
     outline = [(each.offset, each.place) for page in pages for each in page.outline]
     if json_object:
         places = [{"offset": offset, "place": place} for offset, place in outline]
         record = {"side": side, "name": pages[0].name, "title": pages[0].title, "places": places, "text": text}
-        typer.echo(json.dumps(record, ensure_ascii=False))
+        print_json(record)
     else:
         _print(pages[0], text, outline)
 
@@ -35,7 +34,7 @@ def show_skipped(caller: Caller, side: str, *, json_object: bool) -> None:
     files = list(_skipped(caller))
     if json_object:
         records = [{"name": each.name, "reason": each.reason} for each in files]
-        typer.echo(json.dumps({"side": side, "skipped": records}, ensure_ascii=False))
+        console.print_json({"side": side, "skipped": records})
         return
     out = console.out()
     for each in files:

@@ -175,13 +175,28 @@ def _reached(here: Home) -> str:
 def _take(here: Home, side: SideName, other: Code, name: str) -> None:
     """Let the other machine do what its side does here, and nothing more. Raises BadRequest."""
     from hocket_bus.errors import BadRequest
-    from hocket_bus.keys import Keys, Peer, fingerprint, write_peers
+    from hocket_bus.keys import Keys, changing_peers, fingerprint
 
     if bool(other.endpoint) == (side == "cloud"):
         raise BadRequest(f"this machine is a {side}, and so is {other.name}", "pair a device with a cloud")
-    known = Keys(here.at / "keys")
-    if other.key == known.own.public:
+    if other.key == Keys(here.at / "keys").own.public:
         raise BadRequest("this is the code of this machine", "take it on the other one")
+    with changing_peers(here.at / "keys"):
+        _add(here, side, other, name)
+    typer.echo(f"{name}, fingerprint {fingerprint(other.key)}: compare it with the one that machine shows")
+    if side == "device":
+        here.set_peer(other.endpoint)
+        typer.echo(f"this machine connects to it at {other.endpoint}; it may do nothing here")
+    else:
+        typer.echo("it may lead sessions of its own questions here, and nothing else")
+
+
+def _add(here: Home, side: SideName, other: Code, name: str) -> None:
+    """Put the other machine among those that are known here. Raises BadRequest."""
+    from hocket_bus.errors import BadRequest
+    from hocket_bus.keys import Keys, Peer, fingerprint, write_peers
+
+    known = Keys(here.at / "keys")
     if name in known.peers and known.peers[name].key != other.key:
         text = f"{name} is the name of another machine here, {fingerprint(known.peers[name].key)}"
         raise BadRequest(text, f"choose one with --name, or first: hocket keys revoke {name}")
@@ -190,12 +205,6 @@ def _take(here: Home, side: SideName, other: Code, name: str) -> None:
     if side == "cloud":
         peers = _own(known.own.public, here.listening("cloud")) | peers
     write_peers(known.folder, peers)
-    typer.echo(f"{name}, fingerprint {fingerprint(other.key)}: compare it with the one that machine shows")
-    if side == "device":
-        here.set_peer(other.endpoint)
-        typer.echo(f"this machine connects to it at {other.endpoint}; it may do nothing here")
-    else:
-        typer.echo("it may lead sessions of its own questions here, and nothing else")
 
 
 def _own(key: str, endpoint: str) -> dict[str, Peer]:

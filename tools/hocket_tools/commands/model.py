@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,7 +38,7 @@ def list_models(as_json: AsJson = False) -> None:
 
     rows = listed()
     if as_json:
-        typer.echo(json.dumps(rows))
+        console.print_json(rows)
         return
     table = Table("name", "model", "licence", "memory", "for", "on this machine", box=None)
     for row in rows:
@@ -94,7 +92,7 @@ def show(name: Name, as_json: AsJson = False) -> None:
 
     facts = described(name)
     if as_json:
-        typer.echo(json.dumps(facts))
+        console.print_json(facts)
         return
     for fact, value in facts.items():
         console.out().print(f"{fact:<12} {value}")
@@ -122,7 +120,7 @@ def check(
     name = name or resolved(AUTO)
     found = checked(name, dtype, against)
     if as_json:
-        typer.echo(json.dumps(asdict(found)))
+        console.print_json(found)
     else:
         for line in found.lines():
             console.out().print(line)

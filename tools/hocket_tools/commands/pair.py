@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -232,7 +231,7 @@ def status(
 
     Daemons are looked for by the configuration files of the pair's folder, and of the system's services (/etc/hocket).
     """
-    from dataclasses import asdict, replace
+    from dataclasses import replace
 
     from hocket_tools import console
     from hocket_tools.pair import front
@@ -248,8 +247,8 @@ def status(
     how = health(states)
     strays = [line for each in (homes[0], *below) for line in each.strays()]
     if json_object:
-        record = {"home": str(homes[0].at), "well": how.well, "summary": how.line, "notes": strays}
-        typer.echo(json.dumps(record | {"daemons": [asdict(state) for state in states]}))
+        record = {"home": homes[0].at, "well": how.well, "summary": how.line, "notes": strays, "daemons": states}
+        console.print_json(record)
     else:
         console.out().print(how.line, style="green" if how.well else "yellow", markup=False)
         for line in strays:

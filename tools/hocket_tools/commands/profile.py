@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -50,6 +49,7 @@ def profile(
     cannot be measured is named with what to do. Exit status 69 when nothing could be.
     """
     from hocket_bus import paths
+    from hocket_tools.console import print_json
     from hocket_tools.network.survey import Problem, Survey
     from hocket_tools.pair.home import Home
 
@@ -69,7 +69,7 @@ def profile(
     with leaving("stopped: no decode time is kept, the figures of the link are; hocket profile --offline begins anew"):
         fitted = _decode(pair, side, documents, runs) if offline else None
     if json_object:
-        typer.echo(json.dumps(_record(kept, found, fitted), ensure_ascii=False))
+        print_json(_record(kept, found, fitted))
     else:
         _show(kept, found, fitted)
     if not found.figures and fitted is None:
@@ -113,16 +113,12 @@ def _decode(pair: Home, side: Literal["device", "cloud"], documents: int, runs: 
 
 
 def _record(kept: NetworkProfile | None, found: Survey, fitted: DecodeProfile | None) -> dict[str, object]:
-    from dataclasses import asdict
-
-    import msgspec
-
     return {
         "host": kept.host if kept is not None else None,
-        "figures": msgspec.to_builtins(kept.figures) if kept is not None else [],
-        "problems": [asdict(problem) for problem in found.problems],
+        "figures": kept.figures if kept is not None else [],
+        "problems": found.problems,
         "notes": found.notes,
-        "decode": msgspec.to_builtins(fitted, str_keys=True) if fitted is not None else None,
+        "decode": fitted,
     }
 
 

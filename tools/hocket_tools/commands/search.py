@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Annotated
 
@@ -30,8 +29,6 @@ def search(
     json_object: Json = False,
 ) -> None:
     """Show the passages that a side finds, best first, with their scores and texts."""
-    import msgspec
-
     from hocket_bus import messages as m
     from hocket_bus import paths
     from hocket_tools import console
@@ -45,8 +42,7 @@ def search(
     with Caller(endpoint_of(side, endpoint, home), keys=paths.keys(home), role="retrieval") as caller:
         found = caller.ask(asked, m.Passages)
     if json_object:
-        records = [msgspec.structs.asdict(passage) for passage in found.passages]
-        typer.echo(json.dumps({"side": side, "scorer": found.scorer, "passages": records}, ensure_ascii=False))
+        console.print_json({"side": side, "scorer": found.scorer, "passages": found.passages})
         return
     out = console.out()
     for passage in found.passages:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -58,7 +57,7 @@ def move(
     with console.err().status("copying") as line:
         moved = relocate(config, target, lambda done, total: line.update(f"copying: {done:,} of {total:,} documents"))
     if json_object:
-        typer.echo(json.dumps(moved._asdict() | {"kind": to, "place": place}))
+        console.print_json(moved._asdict() | {"kind": to, "place": place})
         return
     typer.echo(f"{moved.documents:,} documents with {moved.chunks:,} passages are the same in both stores.")
     typer.echo(f"Under [store] in {file} write:\n\n{_lines(target)}\n")
@@ -66,4 +65,6 @@ def move(
 
 
 def _lines(store: StoreConfig) -> str:
-    return f'kind = "{store.kind}"\nplace = {json.dumps(store.place)}'
+    from hocket_bus.config import quoted
+
+    return f'kind = "{store.kind}"\nplace = {quoted(store.place)}'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Iterator
@@ -50,12 +49,12 @@ def top(
     try:
         if once or not (json_lines or sys.stdout.isatty()):
             paces = next(looks)
-            typer.echo(_line(paces)) if json_lines else console.out().print(_table(paces))
+            console.print_json({"daemons": paces}) if json_lines else console.out().print(_table(paces))
             if any(pace.problem for pace in paces):
                 raise typer.Exit(UNAVAILABLE)
         elif json_lines:
             for paces in looks:
-                typer.echo(_line(paces))
+                console.print_json({"daemons": paces})
         else:
             _live(looks)
     except KeyboardInterrupt:
@@ -90,12 +89,6 @@ def _states(endpoints: list[str], home: Path | None) -> list[DaemonState]:
     if not states:
         raise Unavailable(f"no daemon is running by {looked_at(homes)}", "start the pair: hocket up")
     return states
-
-
-def _line(paces: list[Pace]) -> str:
-    from dataclasses import asdict
-
-    return json.dumps({"daemons": [asdict(pace) for pace in paces]})
 
 
 def _live(looks: Iterator[list[Pace]]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -30,7 +31,7 @@ def serve(client: Client, *, tokens: int, memory: bool) -> None:
     """Until standard input ends. A line that is none costs an event; raises what ends the composing."""
     with client.compose(tokens=tokens, memory=memory) as composer:
         session = _Session(composer)
-        threading.Thread(target=session.take, args=(sys.stdin,), daemon=True).start()
+        threading.Thread(target=session.take, args=(sys.stdin.buffer,), daemon=True).start()
         try:
             for record in session.records():
                 print_json(record)
@@ -47,14 +48,16 @@ class _Session:
         self._numbers: dict[int, int] = {}  # of the caller's, by the composer's
         self._ended_s: float | None = None
 
-    def take(self, lines: Iterable[str]) -> None:
+    def take(self, lines: Iterable[bytes]) -> None:
         """Compose what they say, one after the other."""
-        for line in lines:
-            try:
-                self._take(line)
-            except BadRequest as error:
-                print_json(error_record(error))
-        self._ended_s = time.monotonic()
+        try:
+            for line in lines:
+                try:
+                    self._take(line)
+                except BadRequest as error:
+                    print_json(error_record(error))
+        finally:
+            self._ended_s = time.monotonic()
 
     def records(self) -> Iterator[dict[str, Any]]:
         """What is to be printed, up to the suggestion for the last line."""
@@ -65,12 +68,13 @@ class _Session:
                 elif event.version in self._numbers:
                     yield _suggested(event, self._numbers[event.version])
 
-    def _take(self, line: str) -> None:
+    def _take(self, line: bytes) -> None:
         try:
-            read = msgspec.json.decode(line.removeprefix("\ufeff"), type=TextUpdate)
-        except (msgspec.MsgspecError, UnicodeEncodeError) as error:
+            read = msgspec.json.decode(line.removeprefix(BOM_UTF8), type=TextUpdate)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise BadRequest(
-                f"'{line.strip()[:60]}' is no text: {error}", 'write {"version": 1, "text": "…", "cursor": 1}'
+                f"'{line.decode(errors='replace').strip()[:60]}' is no text: {error}",
+                'write {"version": 1, "text": "…", "cursor": 1}',
             ) from error
         self._numbers[self._composer.version + 1] = read.version
         self._composer.update(read.text, read.cursor)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from importlib.metadata import version
+from typing import Any
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest, JsonRpcParseError
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
@@ -17,9 +20,37 @@ from .text import Text, Units, unicode
 
 
 class Protocol(LanguageServerProtocol):
-    """Documents are kept by the drafts: the library's own break lines elsewhere than editors do."""
+    """Documents are kept by the drafts: the library's own break lines elsewhere than editors do.
+
+    Every request gets an answer, those that the library would only log, too: an editor waits for it.
+    """
 
     _server: Server
+
+    def structure_message(self, data: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever the library makes of it
+        """The message; one whose fields are not the protocol's is answered with an error. Raises JsonRpcException."""
+        try:
+            return super().structure_message(data)
+        except JsonRpcException as error:
+            if "method" in data and "id" in data:
+                self._refuse(data["id"], error)
+            raise
+
+    def handle_message(self, message: Any) -> None:  # noqa: ANN401
+        """Hand it on; what is asked behind the end, or is no message at all, is refused."""
+        if not hasattr(message, "jsonrpc"):
+            self._refuse(message.get("id") if isinstance(message, dict) else None, JsonRpcInvalidRequest())
+        elif self._shutdown and hasattr(message, "method") and hasattr(message, "id"):
+            self._refuse(message.id, JsonRpcInvalidRequest())
+        else:
+            super().handle_message(message)
+
+    def refuse_what_is_no_json(self) -> None:
+        """Answer a message that cannot be read, so that nobody knows its number."""
+        self._refuse(None, JsonRpcParseError())
+
+    def _refuse(self, number: int | str | None, error: JsonRpcException) -> None:
+        self._send_data(types.ResponseErrorMessage(id=number, error=error.to_response_error()))
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
@@ -39,6 +70,8 @@ class Protocol(LanguageServerProtocol):
 
 class Server(LanguageServer):
     """Answers for the text as it stands when it is asked, with nothing where that has changed before it knows."""
+
+    protocol: Protocol
 
     def __init__(self, make_client: Callable[[], AsyncClient], *, tokens: int, memory: bool) -> None:
         super().__init__("hocket", version("hocket"), protocol_cls=Protocol)
@@ -70,6 +103,12 @@ class Server(LanguageServer):
         cursor = text.offset(position)
         draft.stand(text, cursor)
         return text, cursor, await self.drafts.suggestion(uri)
+
+    def on_fault(self, error: Exception, source: type[JsonRpcException]) -> None:
+        """A message could not be taken: the server lives on, and the editor is told."""
+        if isinstance(error, json.JSONDecodeError | UnicodeDecodeError | RecursionError):
+            self.protocol.refuse_what_is_no_json()
+        self.report_server_error(error, source)
 
     def _report(self, fault: str) -> None:
         self.window_log_message(types.LogMessageParams(types.MessageType.Warning, fault))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,6 +17,7 @@ from hocket_client import AsyncClient
 from .server import Server
 
 PIECE_BYTES = 1 << 16
+_LENGTH = re.compile(rb"content-length\s*:\s*(\d+)\s*", re.IGNORECASE)
 
 
 def serve(make_client: Callable[[], AsyncClient], *, tokens: int, memory: bool) -> None:
@@ -29,7 +31,7 @@ async def _serve(output: Output, make_client: Callable[[], AsyncClient], *, toke
     server = Server(make_client, tokens=tokens, memory=memory)
     server.protocol.set_writer(output)
     try:
-        await run_async(threading.Event(), Input(), server.protocol, error_handler=server.report_server_error)
+        await run_async(threading.Event(), Input(), server.protocol, error_handler=server.on_fault)
     except asyncio.IncompleteReadError:
         pass  # the editor is gone
     finally:
@@ -45,9 +47,11 @@ class Input:
         threading.Thread(target=self._read, daemon=True).start()
 
     async def readline(self) -> bytes:
-        """A line."""
+        """A line; the one that tells a length as the library knows it, however an editor writes it."""
         await asyncio.sleep(0)  # a request looks at its text before the next message changes that
-        return await self._stream.readline()
+        line = await self._stream.readline()
+        length = _LENGTH.fullmatch(line)
+        return b"Content-Length: %s\r\n" % length[1] if length else line
 
     async def readexactly(self, count: int) -> bytes:
         """So many bytes."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from hocket_bus import as_json
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.messages import Turn
 from hocket_bus.private import write_whole
@@ -32,4 +33,4 @@ def saved_turns(file: Path) -> list[Turn]:
 def save_turns(file: Path, turns: list[Turn]) -> None:
     """Whole or not at all."""
     saved = [_Saved(turn.query, turn.answer) for turn in turns]
-    write_whole(file, msgspec.json.format(msgspec.json.encode(saved)).decode() + "\n")
+    write_whole(file, as_json.indented(saved))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from hocket_bus.errors import BadConfiguration
+from hocket_bus.private import write_whole
 
 from ..backends.llama import is_installed
 from ..backends.llama_interface import PACKAGE, VERSION
@@ -25,9 +26,7 @@ class FormatChoice(NamedTuple):
 
 def report(folder: Path, checks: list[Check]) -> None:
     """Write down what the formats in a model's folder cost; `Check.model` is a file's name in it, or the folder's."""
-    partial = folder / f".{_REPORT}"
-    partial.write_bytes(msgspec.json.encode(checks))
-    partial.replace(folder / _REPORT)
+    write_whole(folder / _REPORT, msgspec.json.encode(checks).decode())
 
 
 def reported(folder: Path) -> list[Check]:

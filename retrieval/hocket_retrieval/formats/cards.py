@@ -24,8 +24,8 @@ _NAMES = {
     "ORG": "Organisation", "TITLE": "Title", "ROLE": "Role", "TEL": "Telephone", "EMAIL": "E-mail", "ADR": "Address",
     "BDAY": "Birthday", "ANNIVERSARY": "Anniversary", "DESCRIPTION": "Description", "NOTE": "Note",
     "DURATION": "Duration", "EXDATE": "Except", "RDATE": "Also", "RECURRENCE-ID": "In place of",
-    "COMPLETED": "Completed", "COMMENT": "Comment", "CONTACT": "Contact", "CONFERENCE": "Conference", "FREEBUSY": "Busy",
-    "ATTACH": "Attached", "METHOD": "Message",
+    "COMPLETED": "Completed", "COMMENT": "Comment", "CONTACT": "Contact", "CONFERENCE": "Conference",
+    "FREEBUSY": "Busy", "ATTACH": "Attached", "METHOD": "Message",
 }  # fmt: skip
 _METHODS = {"REQUEST": "invitation", "CANCEL": "cancelled", "COUNTER": "counter-proposal", "ADD": "further dates"}
 _ANSWERS = {"ACCEPTED": "accepted", "DECLINED": "declined", "TENTATIVE": "tentative", "DELEGATED": "delegated"}

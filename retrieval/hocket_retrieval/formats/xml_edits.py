@@ -54,7 +54,7 @@ def walk(part: bytes, spaces: Mapping[str, str], closed: Callable[[Sequence[Elem
     stack, parser = list[Element](), expat.ParserCreate(namespace_separator=" ")
 
     def enter(name: str, _: Mapping[str, str]) -> None:
-        space, _, local = name.rpartition(" ")
+        space, local = name.split(" ") if " " in name else ("", name)
         start = parser.CurrentByteIndex
         tag = _START.match(part, start)
         known = f"{spaces[space]}:{local}" if space in spaces else ""

@@ -102,7 +102,15 @@ class Collection:
         self.embedder = embedder
         self._chunk_words = chunk_words
         self._searcher = Searcher(self._store, embedder, reranker, self.graph.subgraphs_of)
-        self._ingester = Ingester(self._store, self._waiting, embedder, chunk_words, self.skipped, commit=self._commit)
+        self._ingester = Ingester(
+            self._store,
+            self._waiting,
+            embedder,
+            chunk_words,
+            self.skipped,
+            commit=self._commit,
+            settle=self._remove_moved,
+        )
         self._changing = threading.Lock()  # queue and store change together
         self._working = threading.Lock()  # one job at a time
         self._renewed = False
@@ -289,6 +297,18 @@ class Collection:
         with self._store.moment() as moment:
             names = [document.name for document in moment.documents()]
         return [name for name in names if any(_below(name, folder) for folder in folders) and is_gone(Path(name))]
+
+    def _remove_moved(self, added: Sequence[str]) -> int:
+        """Remove documents whose files are gone and whose whole text is `added` under another name; how many."""
+        with self._store.moment() as moment:
+            chunks = {document.name: document.chunks for document in moment.documents()}
+            sizes = {chunks[name] for name in added if name in chunks}
+            alike = [name for name in chunks.keys() - {*added} if chunks[name] in sizes and name.startswith("/")]
+            gone = [name for name in alike if is_gone(Path(name))]
+            here = [name for name in added if chunks.get(name) in {chunks[each] for each in gone}]
+            texts = {document.text for name in here if (document := moment.document(name))}
+            moved = [name for name in gone if (document := moment.document(name)) and document.text in texts]
+        return len(self.remove(moved).removed)
 
     def _check_renewed(self) -> None:
         """Only a start can find documents of another embedder."""

@@ -50,7 +50,11 @@ log = structlog.get_logger(__name__)
 
 
 class Ingester:
-    """Reads what is accepted, on the thread that calls `run`. `commit` puts a document that is still wanted."""
+    """Reads what is accepted, on the thread that calls `run`.
+
+    `commit` puts a document that is still wanted. `settle` hears what a job added, and tells how many documents it
+    removed for that.
+    """
 
     def __init__(
         self,
@@ -61,12 +65,14 @@ class Ingester:
         skipped: SkippedFiles,
         *,
         commit: Commit,
+        settle: Callable[[Sequence[str]], int],
     ) -> None:
         self._store = store
         self._waiting = waiting
         self._embedder = embedder
         self._chunk_words = chunk_words
         self._commit = commit
+        self._settle = settle
         self._skipped = skipped
         self.recipe = f"{embedder.fingerprint} words:{chunk_words}{_READ}"
         self._stopped = threading.Event()
@@ -247,6 +253,7 @@ class Ingester:
             draft.job.report.errors.append((shown(Path(name)), str(error)))
         else:
             _count(draft.job.report, draft, change)
+            draft.job.added += [name] if change and not len(change.removed) else []
             if change and not draft.file.stale:
                 self._skipped.read(name, draft.notice)
         self._close(Entry(draft.file, draft.job), unread=False)
@@ -273,6 +280,7 @@ class Ingester:
     def _end_jobs(self) -> None:
         for job in [job for job in self._jobs if job.is_done]:
             self._jobs.remove(job)
+            job.report.removed += self._settle(job.added) if job.added else 0
             job.on_end(None)
 
     def _give_up(self, error: Exception) -> None:

@@ -60,6 +60,7 @@ class Job:
     def __init__(self, on_progress: OnProgress = lambda _: None, on_end: OnEnd = lambda _: None) -> None:
         self.report = Report()
         self.on_end = on_end
+        self.added: list[str] = []  # names of documents that were not there before
         self._on_progress = on_progress
         self._started = time.perf_counter()
         self._files = 0

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import groupby, islice
 from math import log
+from pathlib import Path
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from .errors import PassageGone, QueryError
 from .lexical import MAX_TERMS, telling_words, words
 from .stores.protocol import DocumentStore
 from .stores.records import Chunk, Vectors
+from .walk import is_gone
 from .windows import text_around
 
 MAX_QUERY_CHARS = 8_000
@@ -203,12 +205,17 @@ def _cosines(vector: Vectors, chunks: Sequence[Chunk]) -> list[float]:
 
 
 def _different(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-    """The first chunk of each text."""
+    """The first chunk of each text; of equal ones that follow each other the first whose file is not gone."""
     seen: set[int] = set()
-    for chunk in chunks:
-        if chunk.vector_id not in seen:
-            seen.add(chunk.vector_id)
-            yield chunk
+    for vector_id, alike in groupby(chunks, key=lambda chunk: chunk.vector_id):
+        if vector_id not in seen:
+            seen.add(vector_id)
+            first, *others = alike
+            yield next(filter(_is_here, (first, *others)), first) if others else first
+
+
+def _is_here(chunk: Chunk) -> bool:
+    return not is_gone(Path(chunk.document))
 
 
 def _of_different_windows(scored: Iterable[Passage], texts: Mapping[tuple[str, int], str]) -> Iterator[Passage]:

@@ -6,17 +6,19 @@ import random
 from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from typing_text import REQUEST, Typist
 
 from hocket_bus.errors import BadConfiguration, BadRequest
 from hocket_bus.messages import MAX_QUERY_WORDS, Behind, Compose, Edit, Error, Remembered, Suggestion, Takeaway
 from hocket_client.composer import EditedText
-from hocket_daemon.composition.completion import without_repeat
 from hocket_daemon.composition.coordinator import MAXIMUM, MINIMUM, Coordinator, new_part
 from hocket_daemon.composition.document import Document
 from hocket_daemon.composition.memory import Takeaways
 from hocket_daemon.composition.redaction import Redaction
 from hocket_daemon.composition.remembering import finished
+from hocket_daemon.composition.repeat import without_repeat
 from hocket_daemon.composition.window import MAX_TYPED, Encoding, blocks, typed_at_end
 
 WORDS = ["ferry", "Brightholm,", "1874.", "the", "a", "naïve", "🙂", "שלום", "東京"]
@@ -124,10 +126,36 @@ def test_a_window_starts_with_a_word_and_holds_no_more_than_it_may(maximum: int)
         (" leaves and costs 14", " costs 14 crowns.", " leaves and"),
         (" leaves", " costs 14 crowns.", " leaves"),
         (" leaves", "", " leaves"),
+        ("120 litres. litres.", " litres.", "120"),
+        (" litres. litres.", " litres of water.", ""),
+        ("120 lit", " litres.", "120"),
+        ("120 litres. The fuel", " litres.", "120"),
+        ("120 litres of fuel", " litres of water", "120"),
+        (" The Boat is red", "\n\nthe boat is blue", ""),
+        (".", ".", ""),
+        (" litres (old).", ".", " litres (old)"),
+        (" holds 85 litres) for", ") for more", " holds 85 litres"),
+        ("each", "home", ""),
+        ("each", "\nhome", "each"),
+        (" leaves at nine", ", and so do I.", " leaves at nine"),
+        (" leaves, and", ", and so do I.", " leaves"),
+        ("船が九時に出る", "出る。", "船が九時に"),
+        (" leaves", " \n", " leaves"),
     ],
 )
 def test_nothing_behind_the_cursor_is_suggested_again(suggestion: str, behind: str, shown: str) -> None:
+    """Though it is suggested twice, in part, with more behind it, or first of all: only a whole end was cut before."""
     assert without_repeat(suggestion, behind) == shown
+
+
+@given(st.text(alphabet="ab .,)\n", max_size=20), st.text(alphabet="ab .,)\n", max_size=20))
+def test_a_suggestion_neither_begins_nor_ends_with_what_follows(suggestion: str, behind: str) -> None:
+    """Whatever both are; and it is a beginning of what was suggested."""
+    shown = without_repeat(suggestion, behind)
+    assert suggestion.startswith(shown)
+    ends = (shown[at:] for at in range(len(shown)))
+    assert not any(behind.startswith(end) for end in ends if end.strip())
+    assert not shown.strip() or not behind.strip() or shown.split(maxsplit=1)[0] != behind.split(maxsplit=1)[0]
 
 
 @pytest.mark.parametrize("tau", [0, 5, 20])

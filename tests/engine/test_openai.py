@@ -326,6 +326,28 @@ def test_what_is_thought_or_said_beside_a_text_is_none_of_it(tmp_path: Path, tho
         assert (heard.text, heard.ends) == ("The bay", ["eos"])
 
 
+SILENT = [
+    event({"choices": None, "usage": None}) + event({"choices": [None]}) + event({"object": "chat.completion.chunk"}),
+    event(None) + event("there") + event(7) + event([]) + b"data: keep-alive\n\n" + b"data: :ping\n\n",
+    b"event: ping\ndata: {}\n\n" + b"event: heartbeat\ndata: 1\n\n" + b"event: error\n\n" + b"retry: 9\n\n",
+    event({"choices": [{"delta": {"content": [None], "role": None}, "index": None, "finish_reason": None}]}),
+    b"data:\n\n" + b"\n\n" + b": there\n\n" + b":\n\n",
+]
+
+
+@pytest.mark.parametrize("silent", SILENT)
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_an_event_that_says_nothing_ends_no_text(tmp_path: Path, silent: bytes, end: bytes) -> None:
+    """Before it, in its middle, before its end and behind it. Only chunks with an empty list had been tried so."""
+    said = [piece("The", "chat"), piece(" bay", "chat"), piece(None, "chat", "stop"), usage()]
+    answer = (silent + silent.join(said) + silent + DONE).replace(b"\n", end)
+    with serving(fixed(PLAIN, b"\xef\xbb\xbf" + answer)) as server:
+        heard = World(server.url, tmp_path, api="chat").hear()
+        assert (heard.text, heard.ends) == ("The bay", ["eos"])
+        assert heard.begun is not None
+        assert heard.begun.usage == Usage(7, 3)
+
+
 def test_a_model_that_thinks_to_the_end_has_written_no_answer(tmp_path: Path) -> None:
     """Which is said, and not an empty text."""
     with serving(fixed(PLAIN, piece("<think>Which", "chat") + piece(" bay", "chat", "length") + DONE)) as server:

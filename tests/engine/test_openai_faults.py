@@ -108,6 +108,12 @@ def test_a_fault_of_our_own_tells_no_secret(tmp_path: Path, monkeypatch: pytest.
         ((event({"error": {"code": 503}}),), Busy),
         ((b"data: {half an ev",), Unavailable),
         ((b"data: no JSON\n\n",), BadMessage),
+        ((b"data: Internal Server Error\n\n", DONE), BadMessage),
+        ((b"data: null\n\n", event({"choices": 7}), piece("", finish="stop")), BadMessage),
+        ((event({"object": "error", "message": PROMPT, "code": 429}), DONE), Busy),
+        ((b'event: error\ndata: {"message": "out of memory", "code": 503}\n\n', DONE), Busy),
+        ((b"event: error\ndata: out of memory\n\n", DONE), Unavailable),
+        ((b'event: error\ndata: {"error": {"code": 429}}\n\n', DONE), Busy),
     ],
 )
 def test_a_server_that_fails_in_the_middle_ends_a_text_once(

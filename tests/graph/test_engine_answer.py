@@ -111,6 +111,42 @@ def test_an_object_may_stand_in_a_text():
     assert reading_of(answered(fenced), TEXT).mentions == ["Ada Merrow"]
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "<think>As {entities}: {}, then {x}.</think>\n%s",
+        "{entities} are {wanted}. %s",
+        "```json\n%s\n```\nThe set {Ada} has one {element}.",
+        "~~~\n%s\n~~~ {",
+        '{"answer": %s}',
+        '{"entities": ["Tomas Quill"]}\nOn second thought: %s',
+        "[%s]",
+    ],
+)
+def test_braces_around_an_object_are_no_part_of_it(content):
+    """Of several objects the last counts. Everything between the first and the last brace was taken for the object;
+    the one fence that was tested had no brace behind it.
+    """
+    reply = '{"relations": [], "entities": ["Ada Merrow", "{x}"]}'
+    assert reading_of(answered(content % reply), TEXT).mentions == ["Ada Merrow"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": [{"type": "text", "text": '{"entities": ["Ada'}, {"type": "text", "text": ' Merrow"]}'}]},
+        {"content": [{"type": "thinking", "thinking": "{"}, None, {"type": "output_text", "text": "%s"}]},
+        {"content": None, "reasoning_content": "%s"},
+        {"content": "", "reasoning_content": "%s"},
+        {"content": "%s", "reasoning_content": '{"entities": ["Tomas Quill"]}'},
+    ],
+)
+def test_an_answer_may_come_in_parts_or_as_thought(message):
+    """Servers name a text so that one model writes; only texts were ever tested."""
+    answer = json.dumps({"choices": [{"message": message}]}).replace("%s", r"{\"entities\": [\"Ada Merrow\"]}")
+    assert reading_of(answer.encode(), TEXT).mentions == ["Ada Merrow"]
+
+
 @given(
     st.lists(st.one_of(st.sampled_from(TEXT.split()), st.text(max_size=12)), max_size=60),
     st.integers(1, 6),

@@ -153,3 +153,58 @@ def test_a_folder_that_is_empty_forgets_nothing(tmp_path):
         folder.rmdir()
         away.rename(folder)
         assert collection.ingest([folder]).unchanged == 1
+
+
+@pytest.mark.parametrize(
+    "how", ["moved", "moved with its folder", "renamed", "moved, and read by its name", "the last one"]
+)
+def test_a_file_that_was_moved_is_known_by_its_new_name_alone(tmp_path, how):
+    """As soon as it was read there, though its old folder was not. Folders were tested that are read again."""
+    old, new = tmp_path / "inbox" / "note.txt", tmp_path / "archive" / "note.txt"
+    for folder in (old.parent, new.parent):
+        folder.mkdir()
+    old.write_text(f"The name is {SECRET}. " * 90)
+    (new.parent / "kept.txt").write_text("The old mill.")
+    if how != "the last one":
+        (old.parent / "other.txt").write_text("The new mill.")
+    with Collection(tmp_path / "state", ToyEmbedder(dimension=8)) as collection:
+        collection.ingest([old.parent, new.parent])
+        if how == "moved with its folder":
+            new = new.parent / "inbox" / "note.txt"
+            old.parent.rename(new.parent)
+        else:
+            new = old.with_name("letter.txt") if how == "renamed" else new
+            old.rename(new)
+        report = collection.ingest([new if how in ("renamed", "moved, and read by its name") else tmp_path / "archive"])
+        assert report.removed == 1 + (how == "moved with its folder")
+        names = {document.name for document in collection.documents()}
+        assert str(old) not in names
+        assert str(new) in names
+        assert {passage.document for passage in collection.search("name", 3).passages} <= names
+
+
+def test_a_file_that_was_changed_or_is_still_there_is_no_moved_one(tmp_path):
+    """A copy moves nothing, and of a text that is read nowhere else nothing is forgotten."""
+    first, gone, new = (tmp_path / name for name in ("first.txt", "gone.txt", "new.txt"))
+    first.write_text("The old mill.")
+    gone.write_text("The new mill.")
+    with Collection(tmp_path / "state", ToyEmbedder(dimension=8)) as collection:
+        collection.ingest([first, gone])
+        collection.add([("no file", "", "The third mill.")])
+        gone.unlink()
+        for said in ("The old mill.", "The third mill.", "Another mill."):
+            new.write_text(said)
+            assert collection.ingest([new]).removed == 0
+        assert len(collection.documents()) == 4
+
+
+def test_of_two_copies_the_one_is_found_that_is_there(tmp_path):
+    """Whichever was read first; equal passages are told once."""
+    files = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    for at, kept in enumerate(files):
+        for file in files:
+            file.write_text(f"The mill has {at} wheels.")
+        with Collection(tmp_path / f"state {at}", ToyEmbedder(dimension=8)) as collection:
+            collection.ingest(files)
+            files[1 - at].unlink()
+            assert [each.document for each in collection.search("wheels", 3).passages] == [str(kept)]

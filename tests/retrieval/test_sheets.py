@@ -115,6 +115,18 @@ def test_what_names_nothing_is_no_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("gap", [0, 1, 3])
+def test_lines_of_a_name_and_its_value_above_a_table_name_no_columns(name: str, gap: int) -> None:
+    """Only titles of one cell stood above the tables that were tested."""
+    cells = grid([["Stock of spring"], ["Keeper", "Ada Merrow"], ["Place", "Shed"]], 2, 2)
+    cells |= grid([["Item", "Maker", "Price"], ["Kettle", "Lund", 29.5], ["Teapot", "Aas", 14.0]], 5 + gap, 2)
+    assert [text for _, text in passages(name, MAKERS[name]([Sheet("All", cells)]))] == [
+        "All\n\nStock of spring", "Keeper, Ada Merrow", "Place, Shed",
+        "Item: Kettle, Maker: Lund, Price: 29.5", "Item: Teapot, Maker: Aas, Price: 14",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MAKERS)
 def test_rows_of_a_long_sheet_share_passages_and_their_places_say_which(name: str) -> None:
     rows: list[list[Value]] = [
         ["Item", "Price"],

@@ -19,10 +19,11 @@ from ..engine.language_model import LanguageModel
 from ..engine.preemption import Interrupt, Preempted
 from ..engine.runtime.compute import Compute
 from ..engine.runtime.sequences import Prefill
-from .completion import PART, Path, PathCache, Proposals, Row, as_known, complete, read, without_repeat
+from .completion import PART, Path, PathCache, Proposals, Row, as_known, complete, read
 from .document import Document
 from .memory import Item
 from .reference import Reference, fitting_reference, make_reference
+from .repeat import without_repeat
 from .window import Encoding, TokenTexts
 
 MIN_WINDOW = 128  # tokens before the cursor that are read when there are more

@@ -119,14 +119,6 @@ def _border(text: str) -> int | None:
     return min(ends, default=None)
 
 
-def without_repeat(suggestion: str, behind: str) -> str:
-    """A suggestion up to where it begins to repeat the text behind the cursor."""
-    behind = behind.lstrip()
-    starts = (match.start() for match in re.finditer(r"(?<!\S)\S|(?<=\w)(?=\W)", suggestion))
-    repeated = (at for at in starts if (part := suggestion[at:].strip()) and behind.startswith(part))
-    return suggestion[: next(repeated, len(suggestion))].rstrip(" ") if behind else suggestion
-
-
 def as_known(suggestion: str, written: str, known: str, *, names: bool = True) -> str:
     """A suggestion up to the first number, or name, that is not in what is `known`; `written` stands before it.
 

@@ -21,6 +21,8 @@ from ..serving.sources import PeerSources
 from .work import Work
 from .writers import WritingSession
 
+_BLANKS = " \t\u00a0"
+
 
 class ServerWriter:
     """Writes on behind the text of the tokens; only the latest stint is heard."""
@@ -53,6 +55,7 @@ class ServerWriter:
         self._session = session
         self._side: Side = side
         self._stint = 0
+        self._blanks = ""  # at the end of what it has written so far
         self._text: Generating | None = None
         self._asked = 0  # tokens of this stint's prompt, as this side's model counts them
 
@@ -84,6 +87,7 @@ class ServerWriter:
     def hold(self) -> None:
         """Close the connection, which stops the server."""
         self._stint += 1
+        self._blanks = ""
         if self._text is not None:
             self.has_reported_all = False
             self._text.cancel()
@@ -101,7 +105,16 @@ class ServerWriter:
             self._session.on_thought(self._side, thought)
 
     def _on_text(self, stint: int, piece: str) -> None:
-        for token in self._model.continued(piece):
+        """Blanks wait for what they stand before: models write both as one token, so whoever goes on writes a blank."""
+        if stint != self._stint:
+            return
+        text = self._blanks + piece
+        written = text.rstrip(_BLANKS)
+        self._blanks = text[len(written) :]
+        self._tell(stint, written)
+
+    def _tell(self, stint: int, text: str) -> None:
+        for token in self._model.continued(text):
             if stint != self._stint:
                 return
             self.work.decoded += 1
@@ -115,6 +128,7 @@ class ServerWriter:
         if isinstance(end, HocketError):
             self._session.on_failed(self._side, end)
         else:
+            self._tell(stint, self._blanks)
             self._session.on_finished(self._side, end)
 
     def _count(self, text: Generating | None) -> None:

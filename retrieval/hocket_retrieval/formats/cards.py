@@ -17,14 +17,19 @@ _LINE = re.compile(r"(?:[\w-]+\.)?([\w-]+)((?:;(?:[^\":;]|\"[^\"]*\")*)*):(.*)")
 _PARAMETER = re.compile(r";([\w-]+)(?:=(\"[^\"]*\"|[^;]*))?")
 _ESCAPE = re.compile(r"\\([nN,;:\\])")
 _TIME = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:T(\d\d):?(\d\d)(?::?\d\d)?(Z?))?")
-_KINDS = {"VEVENT": "event", "VTODO": "task", "VJOURNAL": "entry", "VCARD": "contact"}
+_KINDS = {"VEVENT": "event", "VTODO": "task", "VJOURNAL": "entry", "VCARD": "contact", "VFREEBUSY": "times"}
 _NAMES = {
     "DTSTART": "Start", "DTEND": "End", "DUE": "Due", "RRULE": "Repeats", "LOCATION": "Place", "ORGANIZER": "Organizer",
     "ATTENDEE": "With", "STATUS": "Status", "CATEGORIES": "Categories", "URL": "URL", "NICKNAME": "Nickname",
     "ORG": "Organisation", "TITLE": "Title", "ROLE": "Role", "TEL": "Telephone", "EMAIL": "E-mail", "ADR": "Address",
     "BDAY": "Birthday", "ANNIVERSARY": "Anniversary", "DESCRIPTION": "Description", "NOTE": "Note",
+    "DURATION": "Duration", "EXDATE": "Except", "RDATE": "Also", "RECURRENCE-ID": "In place of",
+    "COMPLETED": "Completed", "COMMENT": "Comment", "CONTACT": "Contact", "CONFERENCE": "Conference",
+    "FREEBUSY": "Busy", "ATTACH": "Attached", "METHOD": "Message",
 }  # fmt: skip
-_TIMES = frozenset(("DTSTART", "DTEND", "DUE", "BDAY", "ANNIVERSARY"))
+_METHODS = {"REQUEST": "invitation", "CANCEL": "cancelled", "COUNTER": "counter-proposal", "ADD": "further dates"}
+_ANSWERS = {"ACCEPTED": "accepted", "DECLINED": "declined", "TENTATIVE": "tentative", "DELEGATED": "delegated"}
+_TIMES = frozenset(("DTSTART", "DTEND", "DUE", "BDAY", "ANNIVERSARY", "RECURRENCE-ID", "COMPLETED", "EXDATE", "RDATE"))
 _PEOPLE = frozenset(("ORGANIZER", "ATTENDEE"))
 _LISTS = frozenset(("ADR", "ORG", "CATEGORIES"))
 _USES = frozenset(("HOME", "WORK", "CELL", "FAX"))
@@ -37,21 +42,25 @@ class _Field(NamedTuple):
     value: str
 
 
+_ENDS = [_Field("END", {}, "")] * 3  # of an alarm, its event, and the calendar, in a file that is cut off
+
+
 def cards(data: bytes) -> Content:
-    """What a person reads of each of them, without alarms, time zones and photos."""
-    title, sections, open_parts, fields = "", list[Section](), list[str](), list[_Field]()
-    for field in _fields(decoded(data)):
+    """What a person reads of each of them, without alarms, time zones and photos; one that is cut off, too."""
+    title, sections, open_parts, fields, method = "", list[Section](), list[str](), list[_Field](), list[_Field]()
+    for field in [*_fields(decoded(data)), *_ENDS]:
         if field.name == "BEGIN":
             open_parts.append(field.value.upper())
-            fields = [] if open_parts[-1] in _KINDS else fields
+            fields = [*method] if open_parts[-1] in _KINDS else fields
         elif field.name == "END":
             kind = _KINDS.get(open_parts.pop() if open_parts else "")
             if kind:
                 sections.append(_section(kind, len(sections) + 1, fields))
         elif open_parts and open_parts[-1] in _KINDS:
             fields.append(field)
-        elif field.name in _CALENDAR_NAMES and len(open_parts) == 1:
-            title = field.value
+        elif len(open_parts) == 1:
+            title = field.value if field.name in _CALENDAR_NAMES else title
+            method = [field] if field.name == "METHOD" and field.value.upper() != "PUBLISH" else method
     return Content(title, sections)
 
 
@@ -74,7 +83,8 @@ def _value(parameters: dict[str, str], value: str) -> str:
 def _section(kind: str, number: int, fields: Sequence[_Field]) -> Section:
     known = {field.name: _plain(field.value) for field in reversed(fields)}
     name = known.get("SUMMARY") or known.get("FN") or " ".join(reversed(known.get("N", "").split(";")[:2])).strip()
-    lines = [f"{_NAMES[each.name]}{_use(each)}: {_text(each)}" for each in fields if each.name in _NAMES and each.value]
+    told = [each for each in fields if each.name in _NAMES and each.value and "BINARY" not in each.parameters.values()]
+    lines = [f"{_NAMES[each.name]}{_use(each)}: {_text(each)}" for each in told]
     short = " ".join(name.replace('"', "'").split())[:MAX_HEADING]
     place = f'{kind} "{short}"' if short else f"{kind} {number}"
     return Section("\n".join(filter(None, [name, *lines])), place)
@@ -83,15 +93,23 @@ def _section(kind: str, number: int, fields: Sequence[_Field]) -> Section:
 def _text(field: _Field) -> str:
     if field.name in _TIMES:
         zone = field.parameters.get("TZID", "")
-        return _time(field.value) + (f" ({zone})" if zone else "")
+        return ", ".join(map(_time, field.value.split(","))) + (f" ({zone})" if zone else "")
     if field.name in _PEOPLE:
-        address = re.sub("(?i)^mailto:", "", field.value)
-        return f"{field.parameters['CN']} <{address}>" if "CN" in field.parameters else address
+        return _person(field)
+    if field.name == "METHOD":
+        return _METHODS.get(field.value.upper(), field.value.lower())
     if field.name == "RRULE":
         return field.value.lower().removeprefix("freq=").replace(";", ", ").replace("=", " ")
     if field.name in _LISTS:
         return ", ".join(part for each in re.split(r"(?<!\\)[;,]", field.value) if (part := _plain(each)))
     return _plain(re.sub("(?i)^tel:", "", field.value))
+
+
+def _person(field: _Field) -> str:
+    """Name and address, and the answer to an invitation where there is one."""
+    address, name = re.sub("(?i)^mailto:", "", field.value), field.parameters.get("CN", "")
+    answer = _ANSWERS.get(field.parameters.get("PARTSTAT", "").upper(), "")
+    return (f"{name} <{address}>" if name else address) + (f" ({answer})" if answer else "")
 
 
 def _use(field: _Field) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
 from pathlib import PurePosixPath
 
+from ..errors import DocumentError
 from .content import Content, Section, below
 from .embedded import Pictures
 from .encodings import decoded
@@ -16,28 +18,46 @@ from .html import html
 
 _FIELDS = ("From", "To", "Cc", "Date", "Subject")
 _BORDER = re.compile(rb"(?m)^From \S+ +\w{3} \w{3} +\d.*\r?\n")  # a sender and a day: else it is a sentence
+_WRITTEN = ("text/plain", "text/html")  # what a body is written in, the simplest first
+_OTHER_BODIES = frozenset((*_WRITTEN, "text/enriched", "text/richtext", "text/x-amp-html", "text/watch-html"))
+_CALENDAR = ".ics"
+_SUFFIXES = {  # of parts whose names tell no type
+    "text/calendar": _CALENDAR, "application/ics": _CALENDAR, "text/plain": ".txt", "text/html": ".html",
+    "text/csv": ".csv", "text/markdown": ".md", "text/vcard": ".vcf", "text/x-vcard": ".vcf", "text/rtf": ".rtf",
+    "application/rtf": ".rtf", "application/pdf": ".pdf", "image/png": ".png", "image/jpeg": ".jpg",
+}  # fmt: skip
 Attached = Callable[[str, bytes, Pictures], Content | None]  # of a name and bytes; None where nobody reads them
 
 
 def mail(data: bytes, pictures: Pictures, attached: Attached) -> Content:
-    """One mail: its fields, its text and what is attached. Raises DocumentError."""
+    """One mail: its fields, its text, its events, and what is attached. Raises DocumentError."""
     message = message_from_bytes(data, policy=default)
     assert isinstance(message, EmailMessage)
     fields = [f"{name}: {message[name]}" for name in _FIELDS if message[name]]
-    sections, unread, notices = [Section("\n".join(fields)), *_body(message, pictures)], list[str](), list[str]()
-    for each in _attachments(message):
-        name = each.get_filename() or "attachment"
+    sections, unread, notices = [Section("\n".join(fields))], list[str](), list[str]()
+    for each in _parts(message):
+        if _is_body(each):
+            sections += _body(each, pictures)
+            continue
+        name = each.get_filename() or ""
         found = _attachment(each, name, pictures, attached)
         if found is None:
-            unread.append(name)
+            unread.append(name or each.get_content_type())
             continue
-        notices += [f"{name}: {found.notice}"] if found.notice else []
-        if any(section.text for section in found.sections):
-            place = f"attachment {name}"
-            sections += [Section(f"Attachment {name}:", place), *below(place, found.sections)]
+        notices += [f"{name or each.get_content_type()}: {found.notice}"] if found.notice else []
+        sections += _new(sections, name, found.sections)
     if unread:
         notices.insert(0, f"attachments that are not read: {', '.join(unread)}")
     return Content(str(message["Subject"] or ""), sections, "; ".join(notices))
+
+
+def _new(known: Sequence[Section], name: str, found: Sequence[Section]) -> list[Section]:
+    """What is attached, unless it stands there already: many programs send an event twice."""
+    texts = {section.text for section in known}
+    if all(section.text in texts or not section.text for section in found):
+        return []
+    place = f"attachment {name}"
+    return [Section(f"Attachment {name}:", place), *below(place, found)] if name else list(found)
 
 
 def page(data: bytes, pictures: Pictures) -> Content:
@@ -65,27 +85,53 @@ def box(data: bytes, pictures: Pictures, attached: Attached) -> Content:
     return Content("", sections, notices)
 
 
-def _attachments(message: EmailMessage) -> list[EmailMessage]:
-    """What is attached, and the pictures that stand in the text."""
-    shown = message.get_body(preferencelist=("related",))
-    inner = shown.iter_attachments() if shown is not None and shown is not message else ()
-    pictures = [each for each in inner if each.get_content_maintype() == "image"]
-    return [each for each in (*message.iter_attachments(), *pictures) if isinstance(each, EmailMessage)]
+def _parts(message: EmailMessage) -> Iterator[EmailMessage]:
+    """Every part that has none itself; of a text that is there in several forms the simplest that says something."""
+    if not message.get_content_type().startswith("multipart/") or not message.is_multipart():
+        yield message
+        return
+    forms = [list(_parts(part)) for part in message.iter_parts() if isinstance(part, EmailMessage)]
+    is_choice = message.get_content_subtype() == "alternative"
+    best = min(filter(_says_something, forms), key=_rank, default=[])
+    for parts in forms:
+        yield from (part for part in parts if not is_choice or parts is best or not _is_other_body(part))
 
 
-def _body(message: EmailMessage, pictures: Pictures) -> list[Section]:
-    part = message.get_body(preferencelist=("plain", "html"))
-    data = part.get_payload(decode=True) if part is not None else None
-    if part is None or not isinstance(data, bytes):
-        return []
+def _says_something(parts: Sequence[EmailMessage]) -> bool:
+    return any(_is_body(part) and _data(part).strip() for part in parts)
+
+
+def _rank(parts: Sequence[EmailMessage]) -> int:
+    return min(_WRITTEN.index(part.get_content_type()) for part in parts if _is_body(part))
+
+
+def _is_other_body(part: EmailMessage) -> bool:
+    return part.get_content_type() in _OTHER_BODIES and not part.is_attachment() and not part.get_filename()
+
+
+def _is_body(part: EmailMessage) -> bool:
+    return part.get_content_type() in _WRITTEN and not part.is_attachment() and not part.get_filename()
+
+
+def _body(part: EmailMessage, pictures: Pictures) -> list[Section]:
     if part.get_content_type() == "text/html":
-        return [section._replace(place="") for section in html(data, pictures).sections]
-    return [Section(decoded(data, part.get_content_charset() or ""))]
+        return [section._replace(place="") for section in html(_data(part), pictures).sections]
+    return [Section(decoded(_data(part), part.get_content_charset() or ""))]
 
 
 def _attachment(part: EmailMessage, name: str, pictures: Pictures, attached: Attached) -> Content | None:
-    if part.get_content_type() == "message/rfc822":
-        inner = part.get_content()
-        return mail(inner.as_bytes(), pictures, attached) if isinstance(inner, EmailMessage) else None
+    kind, path, data = part.get_content_type(), PurePosixPath(name), _data(part)
+    with suppress(DocumentError):
+        if kind == "message/rfc822" and isinstance(inner := part.get_content(), EmailMessage):
+            return mail(inner.as_bytes(), pictures, attached)
+        if path.suffix.lower() == ".eml":
+            return mail(data, pictures, attached)
+        if _SUFFIXES.get(kind) == _CALENDAR:
+            return attached(f"event{_CALENDAR}", decoded(data, part.get_content_charset() or "").encode(), pictures)
+        return attached(path.name if path.suffix else f"{path.name or 'part'}{_SUFFIXES.get(kind, '')}", data, pictures)
+    return None
+
+
+def _data(part: EmailMessage) -> bytes:
     data = part.get_payload(decode=True)
-    return attached(PurePosixPath(name).name, data, pictures) if isinstance(data, bytes) else None
+    return data if isinstance(data, bytes) else b""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
+from . import open_text, slides
 from .content import MAX_SECTIONS, Content, Section, listed
 from .djot import unmarked
 from .embedded import Pictures
@@ -41,8 +41,11 @@ TYPES = {
 _PREPARED: Mapping[str, Callable[[bytes], bytes]] = {
     ".docx": marked,
     ".docm": marked,
-    ".fodt": partial(packaged, kind="text"),
-    ".odp": as_text,
+    ".pptx": slides.shown,
+    ".pptm": slides.shown,
+    ".odt": open_text.shown,
+    ".fodt": lambda data: open_text.shown(packaged(data, kind="text")),
+    ".odp": lambda data: open_text.shown(as_text(data)),
     ".org": outline,
     ".tex": document,
 }

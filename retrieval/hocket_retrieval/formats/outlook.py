@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from email.message import EmailMessage
 from typing import TYPE_CHECKING
@@ -20,10 +20,16 @@ _STREAM = "__substg1.0_{}{}"
 _FIELDS = {"Subject": ("0037",), "To": ("0E04",), "Cc": ("0E03",)}
 _SENDER_NAMES, _SENDER_ADDRESSES = ("0C1A", "0042"), ("5D01", "0C1F", "0065")
 _TEXT, _HTML, _DATA, _FILE_NAMES = "1000", "1013", "3701", ("3707", "3704", "3001")
-_PROPERTIES, _HEAD, _ROW = "__properties_version1.0", 32, 16  # bytes
+_PROPERTIES, _HEAD, _INNER_HEAD, _ROW = "__properties_version1.0", 32, 24, 16  # bytes
+_MAIL = "/__substg1.0_3701000D"  # in an attachment that is a mail
+_MEETING = {"Start": 0x820D, "End": 0x820E}  # times of an appointment, by their long ids (MS-OXPROPS)
+_PLACE = 0x8208
+_NAMES = "__nameid_version1.0/__substg1.0_00030102"  # 8 bytes of each property that has a long id
+_TIME, _OWN = 0x0040, 0x8000  # a type, and the first tag of properties with long ids
 _TIMES = (0x00390040, 0x0E060040)  # when it was sent, when it came
 _ATTACHED = "__attach_version1.0"
 _EPOCH = datetime(1601, 1, 1)
+_LAST = 1 << 61  # of 100 ns: year 8900, and some programs write the last moment of all
 
 
 def outlook(data: bytes, pictures: Pictures, attached: Attached) -> Content:
@@ -34,21 +40,48 @@ def outlook(data: bytes, pictures: Pictures, attached: Attached) -> Content:
         return mail(_message(file).as_bytes(), pictures, attached)
 
 
-def _message(file: OleFileIO) -> EmailMessage:
+def _message(file: OleFileIO, folder: str = "") -> EmailMessage:
+    """The mail, or one that is attached to it, in this folder."""
     message = EmailMessage()
     for name, tags in _FIELDS.items():
-        _set(message, name, _first(file, "", tags))
-    sender, address = _first(file, "", _SENDER_NAMES), _first(file, "", _SENDER_ADDRESSES)
+        _set(message, name, _first(file, folder, tags))
+    sender, address = _first(file, folder, _SENDER_NAMES), _first(file, folder, _SENDER_ADDRESSES)
     _set(message, "From", f"{sender} <{address}>" if "@" in address and address != sender else sender or address)
-    _set(message, "Date", _sent(file))
-    text, page = _text(file, "", _TEXT), _bytes(file, _STREAM.format(_HTML, "0102"))
+    times = _times(file, folder)
+    _set(message, "Date", next((f"{times[tag]:%a, %d %b %Y %H:%M:%S} +0000" for tag in _TIMES if tag in times), ""))
+    text, page = _text(file, folder, _TEXT), _bytes(file, f"{folder}/{_STREAM.format(_HTML, '0102')}".lstrip("/"))
     is_page = bool(page) and not text.strip()
     message.set_content(decoded(page) if is_page else text, subtype="html" if is_page else "plain")
-    for folder in _folders(file):
-        held = _bytes(file, f"{folder}/{_STREAM.format(_DATA, '0102')}")
-        name = _first(file, folder, _FILE_NAMES) or "attachment"
-        message.add_attachment(held, maintype="application", subtype="octet-stream", filename=name)
+    if meeting := _meeting(file, folder, times):
+        message.add_attachment(meeting)
+    for each in _folders(file, folder):
+        _attach(message, file, each)
     return message
+
+
+def _attach(message: EmailMessage, file: OleFileIO, folder: str) -> None:
+    name = _first(file, folder, _FILE_NAMES) or "attachment"
+    if file.exists(folder + _MAIL):
+        message.add_attachment(_message(file, folder + _MAIL), filename=name)
+    else:
+        held = _bytes(file, f"{folder}/{_STREAM.format(_DATA, '0102')}")
+        message.add_attachment(held, maintype="application", subtype="octet-stream", filename=name)
+
+
+def _meeting(file: OleFileIO, folder: str, times: Mapping[int, datetime]) -> str:
+    """When and where a meeting is, of a mail that is about one."""
+    lines = [f"{name}: {times[tag]:%Y-%m-%d %H:%M} UTC" for name, long_id in _MEETING.items()
+             if (tag := _tag(file, long_id) << 16 | _TIME) in times]  # fmt: skip
+    place = _text(file, folder, f"{_tag(file, _PLACE):04X}")
+    return "\n".join([*lines, *([f"Place: {place}"] if place and lines else [])])
+
+
+def _tag(file: OleFileIO, long_id: int) -> int:
+    """The tag of a property in this file; 0 where it has none of it."""
+    rows = _bytes(file, _NAMES)
+    places = range(0, len(rows) - 7, 8)
+    found = (at for at in places if int.from_bytes(rows[at : at + 4], "little") == long_id and not rows[at + 4] & 1)
+    return next((_OWN + int.from_bytes(rows[at + 6 : at + 8], "little") for at in found), 0)
 
 
 def _set(message: EmailMessage, name: str, value: str) -> None:
@@ -56,12 +89,13 @@ def _set(message: EmailMessage, name: str, value: str) -> None:
         message[name] = " ".join(value.split())
 
 
-def _folders(file: OleFileIO) -> Iterator[str]:
-    yield from sorted(entry[0] for entry in file.listdir(streams=False, storages=True) if _is_attachment(entry))
-
-
-def _is_attachment(entry: list[str]) -> bool:
-    return len(entry) == 1 and entry[0].startswith(_ATTACHED)
+def _folders(file: OleFileIO, folder: str) -> Iterator[str]:
+    """Those of what is attached to the mail in this folder."""
+    inside = tuple(folder.split("/")) if folder else ()
+    entries = sorted(map(tuple, file.listdir(streams=False, storages=True)))
+    for *outer, name in entries:
+        if tuple(outer) == inside and name.startswith(_ATTACHED):
+            yield "/".join((*outer, name))
 
 
 def _first(file: OleFileIO, folder: str, tags: tuple[str, ...]) -> str:
@@ -79,10 +113,10 @@ def _bytes(file: OleFileIO, name: str) -> bytes:
     return bytes(file.openstream(name).read()) if file.exists(name) else b""
 
 
-def _sent(file: OleFileIO) -> str:
-    """In UTC."""
-    rows = _bytes(file, _PROPERTIES)[_HEAD:]
+def _times(file: OleFileIO, folder: str) -> dict[int, datetime]:
+    """Those of a mail, by their tags and type, in UTC."""
+    head = _INNER_HEAD if folder else _HEAD
+    rows = _bytes(file, f"{folder}/{_PROPERTIES}".lstrip("/"))[head:]
     found = {int.from_bytes(rows[at : at + 4], "little"): rows[at + 8 : at + 16] for at in range(0, len(rows), _ROW)}
-    time = next((found[tag] for tag in _TIMES if tag in found), b"")
-    at = _EPOCH + timedelta(microseconds=int.from_bytes(time, "little") // 10)
-    return f"{at:%a, %d %b %Y %H:%M:%S} +0000" if time else ""
+    ticks = {tag: int.from_bytes(value, "little") for tag, value in found.items() if tag & 0xFFFF == _TIME}
+    return {tag: _EPOCH + timedelta(microseconds=count // 10) for tag, count in ticks.items() if count < _LAST}

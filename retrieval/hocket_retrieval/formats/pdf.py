@@ -7,16 +7,17 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import DocumentError
 from .content import MAX_SECTIONS, Content, Section, listed
 from .headings import Headings
+from .pdf_notes import Note, files_on, has_notes, notes_of
 from .recognition import MAX_SIDE, MISSING, RECOGNISED, REMEDY, Recognise
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-    from pypdfium2 import PdfDocument
+    from pypdfium2 import PdfDocument, PdfPage
 
 _PASSWORD = "password"
 _SEARCHED = 20_000  # characters of a page in which a heading is looked for
@@ -36,30 +37,69 @@ def pdf(data: bytes, recognise: Recognise | None = None) -> Content:
         if _PASSWORD in str(error).lower():
             raise DocumentError("is protected by a password", "save it without one") from error
         raise
-    has_form = document.get_formtype() != FORMTYPE_NONE
-    if has_form:
+    if document.get_formtype() != FORMTYPE_NONE:
         document.init_forms()
-    pages = [_page(document, number, has_form) for number in range(len(document))]
-    scans = [number for number, page in enumerate(pages) if not page.strip() and _has_drawings(document, number)]
+    read = [_page(document, number) for number in range(len(document))]
+    pages, scans = [page.text for page in read], [number for number, page in enumerate(read) if page.is_scan]
     if recognise:
         for number in scans:
-            pages[number] = recognise(partial(_drawn, document, number))
-    notice = _notice(pages, scans, is_missing=recognise is None)
-    sections = list(_sections(pages, _bookmarks(document)))
+            pages[number] = recognise(partial(_drawn, document, number)) or pages[number]
+    files = [document.get_attachment(at).get_name() for at in range(document.count_attachments())]
+    files += [file for page in read for file in page.files]
+    notice = _notice(pages, scans, files, is_missing=recognise is None)
+    noted = [_with_notes(text, page) for text, page in zip(pages, read, strict=True)]
+    sections = list(_sections(noted, _bookmarks(document)))
     return Content(document.get_metadata_dict().get("Title", ""), sections, notice)
 
 
-def _page(document: PdfDocument, number: int, has_form: bool) -> str:
+class _Page(NamedTuple):
+    """The text that it shows, the text of its contents alone, the notes on it, and names of files.
+
+    One that is a scan shows something, and its contents hold no text.
+    """
+
+    text: str
+    own: str
+    notes: Sequence[Note]
+    files: Sequence[str]
+    is_scan: bool
+
+
+def _page(document: PdfDocument, number: int) -> _Page:
+    from pypdfium2.raw import FLAT_NORMALDISPLAY, FPDFPage_Flatten
+
     page = document[number]
-    if has_form:  # what it is filled in with becomes text of the page
-        page.flatten()
-        page = document[number]
+    own = text = _text(page)
+    is_scan = not own.strip() and _has_drawings(page)
+    notes, files = notes_of(document, page), files_on(page)
+    if has_notes(page):  # how they are drawn becomes a part of the page
+        FPDFPage_Flatten(page, FLAT_NORMALDISPLAY)
+        text = _text(document[number])
+    return _Page(text, own, notes, files, is_scan)
+
+
+def _text(page: PdfPage) -> str:
     text: str = page.get_textpage().get_text_range()
     return _AT_LINE_END.sub(lambda end: "" if end[1].islower() else "-", text)
 
 
-def _has_drawings(document: PdfDocument, number: int) -> bool:
-    return any(True for _ in document[number].get_objects(max_depth=1))
+def _with_notes(text: str, page: _Page) -> str:
+    """The text of a page, and behind it what is attached to it and was not drawn there."""
+    shown, own = _letters(text), _letters(page.own)
+    missing = [note.text for note in page.notes if not (note.is_drawn and _is_in(_letters(note.text), shown, own))]
+    return "\n\n".join(filter(None, [text, *dict.fromkeys(missing)]))
+
+
+def _is_in(note: str, shown: str, own: str) -> bool:
+    return not note or shown.count(note) > own.count(note)
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text))
+
+
+def _has_drawings(page: PdfPage) -> bool:
+    return any(True for _ in page.get_objects(max_depth=1))
 
 
 def _drawn(document: PdfDocument, number: int) -> Image:
@@ -69,8 +109,8 @@ def _drawn(document: PdfDocument, number: int) -> Image:
     return image.convert("RGB")
 
 
-def _notice(pages: Sequence[str], scans: Sequence[int], *, is_missing: bool) -> str:
-    """What to know of the pages that have no text of their own; of those the `scans` show something."""
+def _notice(pages: Sequence[str], scans: Sequence[int], files: Sequence[str], *, is_missing: bool) -> str:
+    """What to know of pages without text, of which the `scans` show something, and of the `files` in this one."""
     recognised = sum(bool(pages[number].strip()) for number in scans)
     lines = []
     if unread := sum(not page.strip() for page in pages):
@@ -78,6 +118,8 @@ def _notice(pages: Sequence[str], scans: Sequence[int], *, is_missing: bool) -> 
         lines.append(f"{unread} of {len(pages)} pages hold no text{remedy}")
     if recognised:
         lines.append(f"{recognised} of {len(pages)} pages are {RECOGNISED}")
+    if files:
+        lines.append(f"attached files that are not read: {', '.join(dict.fromkeys(files))}")
     return "; ".join(lines)
 
 

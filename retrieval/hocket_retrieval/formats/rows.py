@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 from typing import NamedTuple
 
+from .column_names import are_names, filled, kind, names_at, pairs
 from .content import MAX_SECTIONS, Section, listed
 
-_DATE = re.compile(r"(?:19|20)\d\d|\d{4}-\d\d-\d\d.*|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
-_NUMBER = re.compile(r"[^\w\d]{0,3}\d[\d.,:/'\s+-]{0,32}[^\w\d]{0,3}\w{0,3}|true|false", re.IGNORECASE)
-_ADDRESS = re.compile(r"[^\s@]+@[^\s@]+|https?://\S+")
 _GAP = 2  # blank rows behind which whatever looks like names begins a table
 _TELLING = 100  # rows of a table, by which it is told what its columns hold
-_NAME_CHARS = 100  # of a longer text it is not supposed that it names a column
 
 
 class Row(NamedTuple):
@@ -36,12 +32,17 @@ class Merged(NamedTuple):
 
 def row_texts(rows: Sequence[Row], merged: Sequence[Merged] = ()) -> Iterator[tuple[int, str]]:
     """(number, text) of each row, each value behind the name of its column. Rows of names have no text of their own."""
-    table, filled = _Table(rows, merged), _down(rows, merged)
-    behind = Row(0, ())
-    for at, row in enumerate(filled):
-        gap = row.number - filled[at - 1].number - 1 if at else _GAP
-        behind = filled[at + 1] if at + 1 < len(filled) else Row(0, ())
-        if table.enter(row, gap, behind.values if behind.number == row.number + 1 else None):
+    whole = _down(rows, merged)
+    named = names_at(_across(whole, merged))
+    for number, values in whole[: named or 0]:
+        yield number, labelled([], values)
+    table, below = _Table(whole[named or 0 :], merged), whole[named or 0 :]
+    for at, row in enumerate(below):
+        gap = row.number - below[at - 1].number - 1 if at else _GAP
+        behind = below[at + 1] if at + 1 < len(below) else Row(0, ())
+        if named is not None and not at:
+            table.begin(row)
+        elif table.enter(row, gap, behind.values if behind.number == row.number + 1 else None):
             yield row.number, table.text(row)
 
 
@@ -82,14 +83,14 @@ class _Table:
 
     def enter(self, row: Row, gap: int, behind: Sequence[str] | None) -> bool:
         """Go on to a row behind `gap` blank ones, and before one of these values; False where it names columns."""
-        columns = _filled(row.values)
+        columns = filled(row.values)
         if self._is_named_twice:
             self._is_named_twice = False
-            if behind is not None and _are_names(row.values, behind):
-                self._names = [_both(above, below) for above, below in _pairs(self._names, row.values)]
+            if behind is not None and are_names(row.values, behind):
+                self._names = [_both(above, below) for above, below in pairs(self._names, row.values)]
                 return False
         if behind is not None and self._has_names(row.values, gap, behind):
-            self._begin(row)
+            self.begin(row)
             return False
         if len(columns) == 1 and not self._is_list and (gap or self._is_new):
             self._is_new = True
@@ -98,7 +99,7 @@ class _Table:
         if self._seen < _TELLING:
             self._seen += 1
             for column in columns:
-                self._kinds[column].add(_kind(row.values[column]))
+                self._kinds[column].add(kind(row.values[column]))
         return True
 
     def text(self, row: Row) -> str:
@@ -108,52 +109,49 @@ class _Table:
     def _has_names(self, values: Sequence[str], gap: int, behind: Sequence[str]) -> bool:
         if not self._is_new and not (gap and self._names):
             return False
-        if len(_filled(values)) < (1 if self._is_list else 2) or not _are_names(values, behind):
+        if len(filled(values)) < (1 if self._is_list else 2) or not are_names(values, behind):
             return False
         if self._is_new:
             return True
-        return {*_filled(behind)} <= {*_filled(values)} and (gap >= _GAP or (gap > 0 and self._differs(values)))
+        return {*filled(behind)} <= {*filled(values)} and (gap >= _GAP or (gap > 0 and self._differs(values)))
 
     def _differs(self, values: Sequence[str]) -> bool:
         """Whether texts stand where the table has none: in columns of numbers, or beside it."""
         return any(
             column >= len(self._names) or not self._names[column] or self._kinds[column].isdisjoint(("text", ""))
-            for column in _filled(values)
+            for column in filled(values)
         )
 
-    def _begin(self, row: Row) -> None:
-        self._names, self._kinds, self._seen, self._is_new = list(row.values), defaultdict(set), 0, False
+    def begin(self, row: Row) -> None:
+        """Take a row for the names of columns."""
+        self._names, self._kinds, self._seen, self._is_new = _bare(row.values), defaultdict(set), 0, False
         for cell in self._wide.get(row.number, ()):
             reach = min(cell.last_column, len(self._names) - 1)
             self._names[cell.column : reach + 1] = [self._names[cell.column]] * (reach + 1 - cell.column)
             self._is_named_twice = True
 
 
-def _are_names(values: Sequence[str], behind: Sequence[str]) -> bool:
-    """Whether they look like names of columns: all are texts, or years and days above what is none."""
-    kinds = [(_kind(value), _kind(below)) for value, below in _pairs(values, behind) if value]
-    is_short = all(len(value) <= _NAME_CHARS and not value.endswith(":") for value in values)
-    return is_short and kinds[0][0] != "number" and all(a == "text" or (a == "date" and b != "date") for a, b in kinds)
-
-
-def _kind(value: str) -> str:
-    if _DATE.fullmatch(value):
-        return "date"
-    digits = sum(map(str.isdigit, value))
-    is_value = _NUMBER.fullmatch(value) or _ADDRESS.fullmatch(value) or (digits > 3 and 2 * digits > len(value))
-    return "number" if is_value else "text" if value else ""
-
-
-def _filled(values: Sequence[str]) -> list[int]:
-    return [column for column, value in enumerate(values) if value]
-
-
-def _pairs(above: Sequence[str], below: Sequence[str]) -> list[tuple[str, str]]:
-    return [(value, below[at] if at < len(below) else "") for at, value in enumerate(above)]
+def _bare(names: Sequence[str]) -> list[str]:
+    """Without the sign that makes the line a remark for programs."""
+    first, *others = names
+    return [first.lstrip("#").lstrip() or first, *others]
 
 
 def _both(above: str, below: str) -> str:
     return above if above == below else " ".join(filter(None, (above, below)))
+
+
+def _across(rows: Sequence[Row], merged: Sequence[Merged]) -> list[Row]:
+    """The rows with the value of a cell that reaches over several columns in each of them."""
+    wide = {(cell.row, cell.column): cell.last_column for cell in merged}
+    made = []
+    for number, values in rows:
+        across = list(values)
+        for column in filled(values):
+            last = min(wide.get((number, column), column), len(values) - 1)
+            across[column : last + 1] = [values[column]] * (last + 1 - column)
+        made.append(Row(number, across))
+    return made
 
 
 def _down(rows: Sequence[Row], merged: Sequence[Merged]) -> list[Row]:

@@ -5,8 +5,9 @@ Nothing here waits or remembers. What the answer says of names, or beside them, 
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -38,6 +39,8 @@ EXAMPLE = "Ms Lind joined the Orlan Museum in 1998. She restored its tidal clock
 EXAMPLE_ANSWER = """\
 {"entities": ["Lind", "Orlan Museum", "tidal clock", "Peer Aas", "Hove"], "relations": [["Lind", "Orlan Museum"], \
 ["Lind", "tidal clock"], ["Lind", "Peer Aas"], ["Peer Aas", "Hove"]]}"""  # small models copy the passage without one
+_TEXT_PARTS = frozenset(("text", "output_text"))
+_MAX_BRACES = 1_000  # at which an object is looked for
 _CUT = f"cut at {MAX_TOKENS} tokens (length), perhaps within thought"
 _ENTITY = re.compile(rf"{WORD}(?: {WORD})*")
 _OPENS_SENTENCE = re.compile(r"(?:^|[.!?…:•]\s*|\n)$")
@@ -48,7 +51,8 @@ class BadAnswer(ValueError):
 
 
 class _Message(Struct, frozen=True):
-    content: str | None = None
+    content: Any = None  # a text, or a list of parts
+    reasoning_content: Any = None  # where some servers put all that a model says that was asked not to think
 
 
 class _Choice(Struct, frozen=True):
@@ -94,17 +98,40 @@ def reading_of(answer: bytes, text: str) -> Reading:
 
 
 def _parsed(answer: bytes) -> _Reply:
-    """The object in an answer, of which some models say that it is JSON."""
+    """The object in an answer, whatever is thought before it or stands around it; of several the last one."""
     try:
         choice = msgspec.json.decode(answer, type=_Completion).choices[0]
     except (ValueError, IndexError, RecursionError):  # those of msgspec are ValueErrors
         raise BadAnswer("no completion") from None
-    content = choice.message.content or ""
-    try:
-        said = content.rpartition("</think>")[2]
-        return msgspec.json.decode(said[said.index("{") : said.rindex("}") + 1], type=_Reply)
-    except (ValueError, RecursionError):
-        raise BadAnswer(_CUT if choice.finish_reason == "length" else "no JSON") from None
+    is_cut = choice.finish_reason == "length"
+    said = _text_of(choice.message.content) or ("" if is_cut else _text_of(choice.message.reasoning_content))
+    replies = list(_replies(said.rpartition("</think>")[2]))
+    if not replies:
+        raise BadAnswer(_CUT if is_cut else "no JSON")
+    return replies[-1]
+
+
+def _text_of(content: object) -> str:
+    """A text, or those of a list of parts without what is thought."""
+    if isinstance(content, list):
+        texts = (part.get("text") for part in content if isinstance(part, dict) and part.get("type") in _TEXT_PARTS)
+        return "".join(text for text in texts if isinstance(text, str))
+    return content if isinstance(content, str) else ""
+
+
+def _replies(said: str) -> Iterator[_Reply]:
+    """Every object of the form that is asked for, within others too."""
+    at, decoder = 0, json.JSONDecoder()
+    for _ in range(_MAX_BRACES):
+        at = said.find("{", at)
+        if at < 0:
+            return
+        try:
+            found, end = decoder.raw_decode(said, at)
+            yield msgspec.convert(found, _Reply)
+            at = end
+        except (ValueError, RecursionError):
+            at += 1
 
 
 def _related(

@@ -35,6 +35,7 @@ from .generation import Usage
 from .generator import TextRequest
 
 DONE = "[DONE]"
+_ERROR = "error"  # the name of an event, a field and a kind of object that say why there is no text
 MAX_SEED = 1 << 31  # some servers hold no more
 MAX_RETRY_S = 3_600.0
 GROUNDED = "Answer briefly and from these passages only."
@@ -82,7 +83,7 @@ class _Part(Struct, frozen=True):
 
 
 class _Delta(Struct, frozen=True):
-    content: str | list[_Part] | None = None
+    content: str | list[_Part | None] | None = None
     reasoning_content: Any = None  # thought, as servers call it that tell it apart
     reasoning: Any = None
 
@@ -94,9 +95,10 @@ class _Choice(Struct, frozen=True):
 
 
 class _Chunk(Struct, frozen=True):
-    choices: list[_Choice] = []
+    choices: list[_Choice | None] | None = None
     usage: Any = None
     error: Any = None
+    object: Any = None  # "error" where the chunk itself is one
 
 
 def continues(api: Api) -> bool:
@@ -190,6 +192,7 @@ class Streamed:
         self.finish: Finish | None = None
         self.usage: Usage | None = None
         self.is_over = False  # nothing more is to come that matters
+        self._is_unread = False  # the last event, since it is no chunk
         self._max_tokens = request.sampling.max_tokens + thinking
         self._is_chat = api == "chat"
         self._characters = Characters()
@@ -200,19 +203,35 @@ class Streamed:
         self._has_reasoning = False
         self._emitter = Emitter(request.stop, strip=request.task == "answer" and not request.prefix)
 
-    def add(self, data: str) -> str:
-        """The text that an event's data makes readable. Raises what an error in it means, or BadMessage."""
+    def add(self, data: str, name: str = "") -> str:
+        """The text that the data of an event of this name makes readable.
+
+        Raises what an error in it means, or BadMessage. An event that is no chunk says no more than that the server is
+        there, unless the stream ends with it.
+        """
         self.has_thought, self.thought = False, ""
-        if not data.strip():  # some servers say so that they are there
+        if not data.strip():
             return ""
         if data.strip() == DONE:
+            self.check_end()
             self.is_over = True
             return "" if self.finish else self._end(self._unsaid())
-        chunk = _chunk(data)
+        parsed = _parsed(data)
+        self._is_unread = not isinstance(parsed, dict)
+        if name == _ERROR:
+            raise error_of(parsed.get(_ERROR, parsed) if isinstance(parsed, dict) else None)
+        return self._read(_chunk(parsed)) if isinstance(parsed, dict) else ""
+
+    def check_end(self) -> None:
+        """Raise BadMessage where the last event is no chunk, and no end came before it: it may say what went wrong."""
+        if self._is_unread and self.finish is None:
+            raise _no_chunk()
+
+    def _read(self, chunk: _Chunk) -> str:
         if chunk.error is not None:
             raise error_of(chunk.error)
         self.usage = _usage(chunk.usage) or self.usage
-        choice = chunk.choices[0] if chunk.choices else _Choice()
+        choice = next(filter(None, chunk.choices or ()), _Choice())
         piece = "" if self.finish else self._take(choice)
         self.is_over = self.is_over or (self.finish is not None and self.usage is not None)
         return piece
@@ -260,7 +279,7 @@ def _written(delta: _Delta | None) -> str | None:
     content = delta.content if delta is not None else None
     if not isinstance(content, list):
         return content
-    return "".join(part.text or "" for part in content if part.type in {"text", "output_text"})
+    return "".join(part.text or "" for part in content if part and part.type in {"text", "output_text"})
 
 
 def _thought(delta: _Delta | None) -> str:
@@ -269,7 +288,7 @@ def _thought(delta: _Delta | None) -> str:
         return ""
     told = delta.reasoning_content or delta.reasoning
     parts = delta.content if isinstance(delta.content, list) else []
-    return _text_in(told) + "".join(_text_in(part.thinking) for part in parts if part.type == "thinking")
+    return _text_in(told) + "".join(_text_in(part.thinking) for part in parts if part and part.type == "thinking")
 
 
 def _text_in(thought: object) -> str:
@@ -279,11 +298,26 @@ def _text_in(thought: object) -> str:
     return thought if isinstance(thought, str) else ""
 
 
-def _chunk(data: str) -> _Chunk:
+def _parsed(data: str) -> object:
+    """The JSON of an event; None where it is a word, such as "keep-alive". Raises BadMessage for a damaged chunk."""
     try:
-        return msgspec.convert(json.loads(data), _Chunk)
+        return json.loads(data)
     except (ValueError, RecursionError):  # the data is in neither's text that anybody reads
-        raise BadMessage("the server streams what is no part of a text", "see [server] url and api") from None
+        if data.lstrip().startswith(("{", "[")):
+            raise _no_chunk() from None
+        return None
+
+
+def _chunk(parsed: dict[str, object]) -> _Chunk:
+    try:
+        chunk = msgspec.convert(parsed, _Chunk)
+    except ValueError:
+        raise _no_chunk() from None
+    return msgspec.structs.replace(chunk, error=parsed) if chunk.object == _ERROR and chunk.error is None else chunk
+
+
+def _no_chunk() -> BadMessage:
+    return BadMessage("the server streams what is no part of a text", "see [server] url and api")
 
 
 def _usage(usage: object) -> Usage | None:

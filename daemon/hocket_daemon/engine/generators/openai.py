@@ -283,8 +283,8 @@ class _Worker:
         events = Events()
         while not self._streamed.is_over and (received := self._connection.read(answer, until_s)):
             was_finished, has_come = self._streamed.finish is not None, False
-            for data in events.feed(received):
-                piece = self._streamed.add(data)
+            for event in events.feed(received):
+                piece = self._streamed.add(event.data, event.name)
                 self._deliver(piece, self._streamed.thought, None, None)
                 self._has_text = self._has_text or bool(piece)
                 has_come = has_come or bool(piece) or self._streamed.has_thought
@@ -294,6 +294,7 @@ class _Worker:
                 until_s = time.monotonic() + USAGE_WAIT_S
             elif has_come:
                 until_s = time.monotonic() + self._settings.piece_wait_s
+        self._streamed.check_end()
 
     def _refusal(self, answer: HTTPResponse, until_s: float) -> bytes:
         """The body of a refusal, as far as one is there in time."""

@@ -1,7 +1,8 @@
 """A process gives up, for good, all that parsing needs none of: root's rights, its memory's readers, system calls.
 
-Only calls that read, write, take memory and wait are left, and all others are not there. None names another process, a file or a socket, so that a
-parser that is taken over has its pipes alone. The filter is a program of the kernel's BPF (seccomp(2)).
+Only calls that read, write, take memory and wait are left; all others are not there. None of these names another
+process, a file or a socket, so that a parser that is taken over has its pipes alone. The filter is a program for the
+kernel's BPF: seccomp(2).
 """
 
 from __future__ import annotations

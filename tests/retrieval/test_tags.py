@@ -1,4 +1,4 @@
-"""Laws of the look at a page's tags: what a parser would take quadratic time for is refused, and people's pages never."""
+"""Laws of the look at a page's tags: what takes a parser quadratic time is refused, and no page of people."""
 
 from __future__ import annotations
 

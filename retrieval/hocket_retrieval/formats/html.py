@@ -12,8 +12,8 @@ from .content import MAX_SECTIONS, Content, Section
 from .embedded import Pictures
 from .encodings import decoded
 from .headings import Headings
-from .tags import check
 from .table import in_words
+from .tags import check
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode

@@ -1,4 +1,4 @@
-"""The tags of a page, counted before a parser sees them: HTML5's takes quadratic time where they stand deep or are long.
+"""The tags of a page, counted before a parser sees them, which takes quadratic time where they stand deep or are long.
 
 One look from the beginning to the end, in linear time. A page may trick it, and then takes all of a file's time.
 """
@@ -17,13 +17,14 @@ _REMEDY = "save it in another form"
 _ATTRIBUTE = r"""[\s/]*+=?[^\s/>=]++(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>"'][^\s>]*+))?+"""
 _ATTRIBUTES = re.compile(_ATTRIBUTE)
 _TAG = re.compile(rf"<!--(?:(?!-->)[\s\S])*+|<(/?)([a-z][^\s/>]*+)((?:{_ATTRIBUTE})*+)\s*+(/?)", re.IGNORECASE)
-_RAW = frozenset("script style textarea title xmp iframe noembed noframes".split())  # in these a tag is text
-_CELLS = frozenset("td th tr tbody thead tfoot".split())  # with one all ends that was opened in the one before
+_RAW = {"script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes"}  # in these a tag is text
+_CELLS = {"td", "th", "tr", "tbody", "thead", "tfoot"}  # with one all ends that was opened in the one before
 # They end by themselves, or where the next one begins, or stand in none of their kind; what they stand in is counted.
-_SHALLOW = _CELLS | frozenset(
-    """a area base body br button col colgroup dd dt embed form head hr html img input li link meta nobr optgroup option
-    p param select source track wbr""".split()
-)
+_SHALLOW = _CELLS | {
+    *("a", "area", "base", "body", "br", "button", "col", "colgroup", "dd", "dt", "embed", "form", "head", "hr"),
+    *("html", "img", "input", "li", "link", "meta", "nobr", "optgroup", "option", "p", "param", "select", "source"),
+    *("track", "wbr"),
+}
 _DRAWN = ("svg", "math")  # in these alone an element may say that it is empty
 
 

@@ -28,7 +28,8 @@ _CALLS = {  # a name, and its numbers on x86_64 and aarch64
     "membarrier": (324, 283), "restart_syscall": (219, 128), "sched_yield": (24, 124), "sched_getaffinity": (204, 123),
     "getcpu": (309, 168), "nanosleep": (35, 101), "clock_nanosleep": (230, 115), "clock_gettime": (228, 113),
     "clock_getres": (229, 114), "gettimeofday": (96, 169), "times": (100, 153), "getrusage": (98, 165),
-    "sysinfo": (99, 179), "getrandom": (318, 278), "getpid": (39, 172), "gettid": (186, 178), "exit": (60, 93),
+    "sysinfo": (99, 179), "getrandom": (318, 278), "getpid": (39, 172), "gettid": (186, 178), "getuid": (102, 174),
+    "geteuid": (107, 175), "getgid": (104, 176), "getegid": (108, 177), "exit": (60, 93),
     "exit_group": (231, 94),
 }  # fmt: skip
 _LIMIT = (302, 261)  # prlimit64: of this process alone

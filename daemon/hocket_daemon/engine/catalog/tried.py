@@ -19,7 +19,7 @@ from ..text.file_tokenizer import FileTokenizer
 from ..text.tokenizer import Worded
 
 TEXT = "Where does the ferry leave, and when? It's 9 o'clock at pier no. 3 — über Ærø, 船は九時に出る。\n\n" * 4
-TEMPLATE_S = 10.0  # of a processor, for what takes a thousandth of that
+TEMPLATE_S = 3.0  # of a processor, for what takes a thousandth of that
 PARTS = ("weights", "words", "end")  # in their order
 
 

@@ -34,6 +34,7 @@ from .embedder import Embedder, Reranker
 from .errors import IndexBuilding
 from .graph import requests as federation
 from .jobs import Answer, Jobs, errors_answered, stopping
+from .memory import keep_little
 from .priority import give_way
 
 JOB_END_S = 3.0  # what is left undone is taken up at the next start
@@ -245,6 +246,7 @@ class Daemon:
 
 def run(config: RetrievalConfig) -> None:
     """Serve until SIGTERM or SIGINT; a second one ends at once. Raises BadConfiguration when it cannot start."""
+    keep_little()
     daemon, ending = Daemon(config), Ending()
     try:
         daemon.start()

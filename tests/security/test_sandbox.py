@@ -165,6 +165,7 @@ def test_a_larger_file_may_take_longer():
     """Up to a bound."""
     assert READING.processor_s(0) == READING.first_s
     assert READING.processor_s(100 << 10) * sandboxes.PATIENCE < 20
+    assert READING.processor_s(3 << 20) < READING.max_s <= 30
     for limits in (READING, RECOGNITION):
         assert limits.processor_s(1 << 20) < limits.processor_s(10 << 20) < limits.processor_s(1 << 40) == limits.max_s
 

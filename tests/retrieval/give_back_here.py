@@ -1,4 +1,4 @@
-"""Run by the test of memory: jobs whose work leaves little behind, everywhere; prints what the process holds, in MiB."""
+"""Run by the test of memory: jobs whose work leaves little behind; prints what the process holds, in MiB."""
 
 import os
 import sys

@@ -25,7 +25,8 @@ class _Bounded(EmailPolicy):
 
     def header_fetch_parse(self, name: str, value: str) -> str:
         """As the class above says."""
-        return super().header_fetch_parse(name, value[:MAX_HEADER_CHARS])
+        header: str = super().header_fetch_parse(name, value[:MAX_HEADER_CHARS])
+        return header
 
 
 _POLICY = _Bounded()

@@ -18,6 +18,7 @@ from typing import Protocol
 
 import structlog
 
+from hocket_bus.ending import Ending
 from hocket_bus.endpoints import check_endpoint, is_tcp
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import (
@@ -32,6 +33,7 @@ from hocket_bus.messages import (
 )
 from hocket_bus.service import Service
 from hocket_bus.sockets import Bus, Event, Gone, Greeted, GuardedLoop, LinkDown, LinkDraining, LinkUp, Received, Routes
+from hocket_bus.unseen import close_daemon
 
 from .config import DaemonSettings
 from .engine.catalog.engines import open_model, remote_model
@@ -116,6 +118,7 @@ class Daemon:
         self._profiling = Profiling(model, settings.model, side)
         self._epoch = int.from_bytes(os.urandom(8), "big")
         self._end_s = inf  # when what is in work then is ended
+        self._ending: Ending | None = None  # of a process that is this daemon's
         self._ticked_s = 0.0
         self._comes_first = False  # the bus runs in real time
         self._loop = GuardedLoop(log, "error in the main loop")  # one bad event must not end the daemon
@@ -203,6 +206,8 @@ class Daemon:
     def run(self) -> None:
         """Serve until `stop` or the end of `drain`. SIGTERM drains, again or SIGINT stops, SIGHUP reloads."""
         if threading.current_thread() is threading.main_thread():
+            close_daemon()
+            self._ending = Ending()
             signal.signal(signal.SIGTERM, lambda *_: self.drain())
             signal.signal(signal.SIGINT, lambda *_: self.stop())
             signal.signal(signal.SIGHUP, lambda *_: self.bus.post(self.reload))
@@ -258,6 +263,8 @@ class Daemon:
         if not self._stopping:
             self._service.stopping("no new requests are taken")
         self._end_s = min(self._end_s, time.monotonic() + seconds)
+        if self._ending:
+            self._ending.by(self._end_s)
 
     def check_taking(self) -> None:
         """Raises Unavailable while the daemon is stopping."""
@@ -266,6 +273,8 @@ class Daemon:
 
     def close(self) -> None:
         """End every session with a reason, then the threads."""
+        if self._ending:
+            self._ending.by(time.monotonic())
         self.sessions.stop(self.side)
         self.sessions.sweep(time.monotonic())
         self._background.interrupt()

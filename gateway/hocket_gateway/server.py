@@ -6,15 +6,18 @@ import asyncio
 import logging
 import signal
 import socket
+import time
 from pathlib import Path
 
 import structlog
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from hocket_bus.ending import Ending
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.notify import notify, watchdog_s
 from hocket_bus.service import SIGNS
+from hocket_bus.unseen import close_daemon
 
 from .app import application
 from .people import People
@@ -35,7 +38,10 @@ def run(settings: ServeSettings) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")  # else the SDK of /mcp chooses
     people = People(Path(settings.people) if settings.people else None)
     with listener(settings, people) as sock:
-        server(settings).run(sockets=[sock])
+        serving = server(settings)
+        serving.ending = Ending()
+        close_daemon()
+        serving.run(sockets=[sock])
 
 
 class TimedProtocol(H11Protocol):
@@ -86,6 +92,8 @@ def _began(connection: TimedProtocol) -> float:
 class GatewayServer(uvicorn.Server):
     """Tells the service manager when it listens, and when it ends."""
 
+    ending: Ending | None = None  # of a process that is this server's
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """As uvicorn's."""
         await super().startup(sockets)
@@ -97,6 +105,8 @@ class GatewayServer(uvicorn.Server):
         """As uvicorn's."""
         log.info("stopping")
         notify(STOPPING=1)
+        if self.ending:
+            self.ending.by(time.monotonic() + DRAIN_S)
         await super().shutdown(sockets)
 
 

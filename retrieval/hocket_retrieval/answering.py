@@ -8,6 +8,7 @@ waiting is always taken.
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ THREADS = 3
 THREADS_OF_ONE = 2
 MAX_WAITING = 64
 MAX_TOTAL = 512
+END_S = 1.0  # for what is being answered at the end
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +67,13 @@ class Answering:
             question.refuse(Cancelled("nobody waits for this any more"))
 
     def close(self) -> None:
-        """Answer what waits, and end the threads."""
+        """Answer what waits, and end the threads; one that does not come to its end is left to itself."""
         with self._news:
             self._open = False
             self._news.notify_all()
+        until_s = time.monotonic() + END_S
         for thread in self._threads:
-            thread.join()
+            thread.join(max(0.0, until_s - time.monotonic()))
 
     def _put(self, question: Waiting) -> Waiting | None:
         if self._turns.length(question.asker) >= MAX_WAITING or not self._open:

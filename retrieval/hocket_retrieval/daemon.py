@@ -19,10 +19,12 @@ from typing import get_args
 import structlog
 
 from hocket_bus import messages as m
+from hocket_bus.ending import Ending
 from hocket_bus.errors import HocketError
 from hocket_bus.faults import error_message, notice_text
 from hocket_bus.service import Service
 from hocket_bus.sockets import Bus, Event, Received
+from hocket_bus.unseen import close_daemon
 
 from . import replies, stored
 from .answering import Answering, Waiting
@@ -32,9 +34,10 @@ from .embedder import Embedder, Reranker
 from .errors import IndexBuilding
 from .graph import requests as federation
 from .jobs import Answer, Jobs, errors_answered, stopping
+from .memory import keep_little
 from .priority import give_way
 
-JOB_END_S = 15.0
+JOB_END_S = 3.0  # what is left undone is taken up at the next start
 
 log = structlog.get_logger(__name__)
 
@@ -100,7 +103,7 @@ class Daemon:
         if self._worker.ident:
             self._worker.join(timeout=JOB_END_S)
         self._answering.close()
-        if self._collection:
+        if self._collection and not self._worker.is_alive():  # else all goes down with the process
             self._collection.close()
         self._bus.close()
         log.info("ended", endpoint=self._config.endpoint)
@@ -231,6 +234,7 @@ class Daemon:
         try:
             self._collection = collection = open_collection(self._config)
             give_way()
+            close_daemon()  # behind it: a closed process may not lower its group
             if self._stopped.is_set():
                 collection.stop()
             self._service.watch(**_facts(collection))
@@ -242,7 +246,8 @@ class Daemon:
 
 def run(config: RetrievalConfig) -> None:
     """Serve until SIGTERM or SIGINT; a second one ends at once. Raises BadConfiguration when it cannot start."""
-    daemon = Daemon(config)
+    keep_little()
+    daemon, ending = Daemon(config), Ending()
     try:
         daemon.start()
         signal.signal(signal.SIGHUP, lambda *_: daemon.reload())
@@ -250,6 +255,7 @@ def run(config: RetrievalConfig) -> None:
             signal.signal(number, lambda caught, _: _end(daemon, caught))
         daemon.serve()
     finally:
+        ending.by(time.monotonic())
         daemon.close()
 
 

@@ -18,6 +18,7 @@ from hocket_bus.faults import error_message
 from . import replies
 from .collection import Collection
 from .job import Job, Progress, Report
+from .memory import give_back
 
 MAX_WAITING = 64
 PROGRESS_S = 0.1
@@ -68,6 +69,7 @@ class Jobs:
                 self.doing = "building the graph"
                 collection.build(self._due.is_set)
             self.doing = ""
+            give_back()
             while not self._due.wait(FOLLOW_S) and not _is_behind(collection):
                 pass
         taking.join()

@@ -20,5 +20,5 @@ class Limits(NamedTuple):
         return min(self.first_s + self.s_per_mib * size / 2**20, self.max_s)
 
 
-READING = Limits(768 << 20, 288 << 20, 7.0, 8.0, 300.0)
+READING = Limits(768 << 20, 288 << 20, 7.0, 2.0, 30.0)  # sound files take a second for each MiB at most
 RECOGNITION = Limits(1536 << 20, 1024 << 20, 60.0, 240.0, 3600.0, recognises=True)  # a MiB may be fifty pages

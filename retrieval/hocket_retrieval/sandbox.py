@@ -13,11 +13,13 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, NamedTuple
 
 import msgspec
+import structlog
 
 from hocket_bus.errors import Cancelled, Unavailable
 
@@ -33,6 +35,8 @@ _START_S = 60.0
 _KEPT = ("PYTHONPATH", "PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL")  # of the environment; no credentials
 _FRUGAL = {"MALLOC_ARENA_MAX": "1", "OPENBLAS_NUM_THREADS": "1"}  # more would take most of the addresses it may have
 _ANSWER = msgspec.msgpack.Decoder(ReadDocument | Refused | Outgrown)
+
+log = structlog.get_logger(__name__)
 
 
 class Parsed(NamedTuple):
@@ -144,7 +148,14 @@ def _start(limits: Limits) -> subprocess.Popen[bytes]:
         process.kill()
         process.wait()
         raise Unavailable("the process that reads documents does not start", "see that there is memory for it")
+    if ready:
+        _warn_once(ready.decode())
     return process
+
+
+@cache
+def _warn_once(kept: str) -> None:
+    log.warning("the process that reads documents could do more than it should", why=kept)
 
 
 def _exchange(process: subprocess.Popen[bytes], asked: bytes, data: bytes, wait_s: float) -> tuple[bool, bytes | None]:

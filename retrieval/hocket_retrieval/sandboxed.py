@@ -1,19 +1,17 @@
 """The process in the sandbox: reads one document after another for sandbox.py, which tells frames and limits.
 
 All that parsers may ever load is loaded first. Then this process can open no file and no socket, begin no process,
-write no file, and take no memory beyond the limit.
+reach none that runs, write no file, and take no memory beyond the limit.
 """
 
 from __future__ import annotations
 
-import ctypes
 import importlib
 import io
 import logging
 import os
 import pkgutil
 import resource
-import signal
 import sys
 import time
 import warnings
@@ -26,6 +24,7 @@ import msgspec
 
 from . import readers
 from .chunking import spans
+from .confinement import confine
 from .errors import DocumentError
 from .formats import recognition
 from .formats.picture import FORMATS
@@ -34,7 +33,6 @@ from .frames import MAX_TEXT_BYTES, Asked, Outgrown, ReadDocument, Refused, read
 from .limits import READING, RECOGNITION, Limits
 from .outline import borders
 
-_PDEATHSIG, _NO_NEW_PRIVS = 1, 38
 _LAZY = ("encodings", "charset_normalizer", "email", "selectolax")  # they import parts of themselves when first used
 _PDF = b"""%PDF-1.4
 1 0 obj <</Type /Catalog /Pages 2 0 R>> endobj 2 0 obj <</Type /Pages /Kids [3 0 R] /Count 1>> endobj
@@ -61,8 +59,7 @@ def main() -> None:
     recogniser = _loaded_recogniser() if limits.recognises else None
     is_worn = partial(_is_over, limits.worn_bytes, os.open("/proc/self/statm", os.O_RDONLY))
     is_installed = recognition.is_installed()
-    _lock_in(limits)
-    write_frame(answers, b"")  # ready
+    write_frame(answers, "; ".join(_lock_in(limits)).encode())  # ready
     while (frame := read_frame(asked)) is not None:
         question = msgspec.msgpack.decode(frame, type=Asked)
         _let_run(question.processor_s)
@@ -127,15 +124,14 @@ def _loaded_recogniser() -> Recogniser:
     return recogniser
 
 
-def _lock_in(limits: Limits = READING) -> None:
-    libc = ctypes.CDLL(None)
-    libc.prctl(_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)
+def _lock_in(limits: Limits = READING) -> list[str]:
+    """Returns what this system does not let it give up."""
     with suppress(OSError):  # where memory runs out for all, this process goes first
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     for limit in (resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC, resource.RLIMIT_CORE, resource.RLIMIT_NOFILE):
         resource.setrlimit(limit, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
+    return confine()
 
 
 def _let_run(seconds: float) -> None:

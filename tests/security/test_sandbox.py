@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import hostile
 import pytest
 
 from hocket_bus.errors import Cancelled
+from hocket_retrieval import confinement
 from hocket_retrieval import sandbox as sandboxes
 from hocket_retrieval.chunking import spans
 from hocket_retrieval.errors import DocumentError
@@ -163,5 +165,54 @@ def test_a_larger_file_may_take_longer():
     """Up to a bound."""
     assert READING.processor_s(0) == READING.first_s
     assert READING.processor_s(100 << 10) * sandboxes.PATIENCE < 20
+    assert READING.processor_s(3 << 20) < READING.max_s <= 30
     for limits in (READING, RECOGNITION):
         assert limits.processor_s(1 << 20) < limits.processor_s(10 << 20) < limits.processor_s(1 << 40) == limits.max_s
+
+
+def taken_over(*how: str) -> dict[str, dict[str, bool]]:
+    """What a parser that was taken over could do before and after it gave all up."""
+    program = Path(__file__).with_name("taken_over.py")
+    done = subprocess.run([sys.executable, program, *how], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize("user", ["root", "65533"])
+def test_a_parser_that_is_taken_over_reaches_no_other_process(user):
+    """Nothing of the daemon's memory, no signal, no limits; and none of the calls that lead to more is there."""
+    said = taken_over("open", user)
+    assert {name for name, came_about in said["before"].items() if came_about} >= {"read", "write", "mem", "signal"}
+    assert not any(said["after"].values())
+    assert said["kept"] == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_root_s_parser_is_nobody_s():
+    """And so is its group."""
+    assert taken_over("open", "root")["user"] == [confinement.NOBODY] * 4
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_daemon_s_memory_is_closed_to_its_own_user():
+    """Where there is no filter of system calls, too."""
+    before = taken_over("closed", "65533")["before"]
+    assert not any(before[name] for name in ("read", "write", "mem"))
+    assert before["signal"]
+
+
+def test_a_sandbox_that_is_not_whole_says_so_once(monkeypatch):
+    """However many processes are begun."""
+    said = []
+    monkeypatch.setattr(sandboxes.log, "warning", lambda *_, **facts: said.append(facts["why"]))
+    sandboxes._warn_once.cache_clear()
+    for _ in range(3):
+        sandboxes._warn_once("no filter of system calls: none is known for riscv64")
+    assert said == ["no filter of system calls: none is known for riscv64"]
+    sandboxes._warn_once.cache_clear()
+
+
+def test_a_machine_without_a_known_filter_is_named(monkeypatch):
+    """And nothing is filtered by the numbers of another one."""
+    monkeypatch.setattr("platform.machine", lambda: "riscv64")
+    assert list(confinement._filtered(None)) == ["no filter of system calls: none is known for riscv64"]

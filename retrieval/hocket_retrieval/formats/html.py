@@ -13,6 +13,7 @@ from .embedded import Pictures
 from .encodings import decoded
 from .headings import Headings
 from .table import in_words
+from .tags import check
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
@@ -23,10 +24,12 @@ _SILENT = frozenset(("script", "style", "noscript", "template", "head", "title")
 _BLOCKS = """
     p div section article li tr table ul ol dl dt dd pre blockquote h1 h2 h3 h4 h5 h6 header footer main aside nav
     figure figcaption form fieldset details summary address hr body"""
-_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_HEADINGS = "h1, h2, h3, h4, h5, h6"
+_HEADING = frozenset(_HEADINGS.split(", "))
 _SPACED = frozenset(("br", "td", "th", "option", "button"))
-_PICTURE, _CODE, _TABLE = "img", "pre", "table"
+_PICTURE, _CODE, _TABLE, _MENU = "img", "pre", "table", "nav"
 _NO_TABLE = "table, h1, h2, h3, h4, h5, h6, img, ul, ol, pre, form, [rowspan]"  # what a table for the eye alone has
+_SAYING = "h1, h2, p, article, main"  # in a menu: its author forgot to close it, and has the page in there
 _KEPT = str.maketrans({"\n": "\ue003", " ": "\ue004", "\t": "\ue004"})  # white space of code, while other goes
 _BACK = str.maketrans({"\ue003": "\n", "\ue004": " "})
 _UNSEEN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
@@ -41,7 +44,9 @@ def html(data: bytes, pictures: Pictures) -> Content:
     from selectolax.lexbor import LexborHTMLParser
 
     declared = _CHARSET.search(data[:_HEAD_BYTES])
-    page = LexborHTMLParser(decoded(data, declared[1].decode("ascii") if declared else ""))
+    text = decoded(data, declared[1].decode("ascii") if declared else "")
+    check(text)
+    page = LexborHTMLParser(text)
     title = page.css_first("title")
     body = page.body
     sections = list(_sections(body, pictures)) if body is not None else []
@@ -51,6 +56,7 @@ def html(data: bytes, pictures: Pictures) -> Content:
 def _sections(body: LexborNode, pictures: Pictures) -> Iterator[Section]:
     """The page, from each of its headings on to the next, and the pictures that it holds itself."""
     headings, place, parts, left = Headings(), "", list[str](), MAX_SECTIONS
+    outer = _holders(body, _HEADINGS)
     for each in _texts(body):
         if isinstance(each, str):
             parts.append(each)
@@ -59,7 +65,7 @@ def _sections(body: LexborNode, pictures: Pictures) -> Iterator[Section]:
                 yield Section(_paragraphs(parts), place)
                 yield section
                 parts, left = [], left - 1
-        elif left and (name := " ".join(each.text().split())):
+        elif left and each.mem_id not in outer and (name := " ".join(each.text().split())):
             yield Section(_paragraphs(parts), place)
             headings.enter(int((each.tag or "h6")[1]), name)
             place, parts, left = headings.path, [], left - 1
@@ -78,6 +84,7 @@ def _texts(root: LexborNode) -> Iterator[str | LexborNode]:
     """
     waiting: list[LexborNode | str] = [root]
     blocks = frozenset(_BLOCKS.split())
+    laid_out, saying = _holders(root, _NO_TABLE), _holders(root, _SAYING)
     while waiting:
         node = waiting.pop()
         if isinstance(node, str):
@@ -86,12 +93,12 @@ def _texts(root: LexborNode) -> Iterator[str | LexborNode]:
             yield node.text(deep=False) or ""
         elif node.tag == _CODE:
             yield f"{_BETWEEN}{node.text().strip(_LINE_ENDS).translate(_KEPT)}{_BETWEEN}"
-        elif node.tag == _TABLE and (rows := _rows(node)):
+        elif node.tag == _TABLE and node.mem_id not in laid_out and (rows := _rows(node)):
             yield f"{_BETWEEN}{rows}{_BETWEEN}"
-        elif not _is_silent(node):
+        elif not _is_silent(node) and (node.tag != _MENU or node.mem_id in saying):
             around = _BETWEEN if node.tag in blocks else " " if node.tag in _SPACED else ""
             yield around
-            if node.tag in _HEADINGS or node.tag == _PICTURE:
+            if node.tag in _HEADING or node.tag == _PICTURE:
                 yield node
             waiting.append(around)
             waiting += reversed(list(node.iter(include_text=True)))
@@ -99,7 +106,7 @@ def _texts(root: LexborNode) -> Iterator[str | LexborNode]:
 
 def _is_silent(node: LexborNode) -> bool:
     """Whether a browser does not show it."""
-    if node.tag in _SILENT or (node.tag == "nav" and _is_menu(node)):
+    if node.tag in _SILENT:
         return True
     attributes = node.attributes
     return "hidden" in attributes or _UNSEEN.search(attributes.get("style") or "") is not None
@@ -108,7 +115,7 @@ def _is_silent(node: LexborNode) -> bool:
 def _rows(table: LexborNode) -> str:
     """Each row of a table of values as a paragraph; empty where it is no such table."""
     lines = [line for line in table.css("tr") if not _is_silent(line)]
-    if len(lines) < MIN_LINES or any(each != table for each in table.css(_NO_TABLE)):
+    if len(lines) < MIN_LINES:
         return ""
     rows = [list(_cells(line)) for line in lines]
     return in_words(rows) if min(map(len, rows)) > 1 else ""
@@ -131,6 +138,12 @@ def _in_itself(image: LexborNode) -> bytes:
         return b""
 
 
-def _is_menu(nav: LexborNode) -> bool:
-    """A page whose author forgot to close it has all that it says in there."""
-    return nav.css_first("h1, h2, p, article, main") is None
+def _holders(root: LexborNode, selector: str) -> set[int]:
+    """The ids of all elements in which such others stand; each is looked at once, however deep they stand."""
+    found: set[int] = set()
+    for each in root.css(selector):
+        holder = each.parent
+        while holder is not None and holder.mem_id not in found:
+            found.add(holder.mem_id)
+            holder = holder.parent
+    return found

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from email import message_from_bytes
 from email.message import EmailMessage
-from email.policy import default
+from email.policy import EmailPolicy
 from pathlib import PurePosixPath
 
 from ..errors import DocumentError
@@ -16,6 +16,7 @@ from .embedded import Pictures
 from .encodings import decoded
 from .html import html
 
+MAX_HEADER_CHARS = 8192  # two hundred addresses; longer ones are parsed in quadratic time
 _FIELDS = ("From", "To", "Cc", "Date", "Subject")
 _BORDER = re.compile(rb"(?m)^From \S+ +\w{3} \w{3} +\d.*\r?\n")  # a sender and a day: else it is a sentence
 _WRITTEN = ("text/plain", "text/html")  # what a body is written in, the simplest first
@@ -29,9 +30,21 @@ _SUFFIXES = {  # of parts whose names tell no type
 Attached = Callable[[str, bytes, Pictures], Content | None]  # of a name and bytes; None where nobody reads them
 
 
+class _Bounded(EmailPolicy):
+    """Of a longer header the beginning is read."""
+
+    def header_fetch_parse(self, name: str, value: str) -> str:
+        """As the class above says."""
+        header: str = super().header_fetch_parse(name, value[:MAX_HEADER_CHARS])
+        return header
+
+
+_POLICY = _Bounded()
+
+
 def mail(data: bytes, pictures: Pictures, attached: Attached) -> Content:
     """One mail: its fields, its text, its events, and what is attached. Raises DocumentError."""
-    message = message_from_bytes(data, policy=default)
+    message = message_from_bytes(data, policy=_POLICY)
     assert isinstance(message, EmailMessage)
     fields = [f"{name}: {message[name]}" for name in _FIELDS if message[name]]
     sections, unread, notices = [Section("\n".join(fields))], list[str](), list[str]()
@@ -62,7 +75,7 @@ def _new(known: Sequence[Section], name: str, found: Sequence[Section]) -> list[
 
 def page(data: bytes, pictures: Pictures) -> Content:
     """A web page as browsers keep it in one file, with its pictures (MHTML). Raises DocumentError."""
-    message = message_from_bytes(data, policy=default)
+    message = message_from_bytes(data, policy=_POLICY)
     assert isinstance(message, EmailMessage)
     shown = next((part for part in message.walk() if part.get_content_type() == "text/html"), None)
     body = shown.get_payload(decode=True) if shown is not None else None

@@ -12,6 +12,7 @@ from hocket_daemon.engine.backends.gguf_model import GGUFModel
 from hocket_daemon.engine.backends.llama import is_installed
 from hocket_daemon.engine.catalog.checking import Check, check
 from hocket_daemon.engine.catalog.format_choice import GGUF, report, reported
+from hocket_daemon.engine.catalog.trial import try_out
 
 from .checked import settings
 
@@ -35,6 +36,7 @@ def check_file(folder: Path, floats: float | None, progress: Callable[[str], Non
         progress("llama.cpp is not installed: nothing reads the file, and hocket model get checks it another time")
         return
     progress("checking the file")
+    try_out(folder / GGUF)
     model = GGUFModel(settings(GGUF, "auto"), folder / GGUF)
     try:
         found = check(model, floats)

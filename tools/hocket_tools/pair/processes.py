@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hocket_bus.deadline import Deadline
+from hocket_bus.unseen import is_marked
 from hocket_tools.pair.home import GATEWAY, NAMES, Home
 
 KEPT_LOG_BYTES = 4 * 2**20
@@ -47,16 +48,16 @@ def start(home: Home, name: str, program: str = PROGRAM) -> int:
     ]
     with uninterrupted(), _inside(home.at):
         pid = os.posix_spawn(sys.executable, arguments, environment, file_actions=actions, setsid=True)
-        _wait_seen(pid)
+        _wait_seen(pid, home)
     with suppress(OSError):  # for people and their scripts: nothing here reads it
         home.pid(name).write_text(f"{pid}\n", encoding="utf-8")
     return pid
 
 
-def _wait_seen(pid: int) -> None:
+def _wait_seen(pid: int, home: Home) -> None:
     """Until /proc shows the command line of a new process, which it does a moment after spawning has returned."""
     deadline = Deadline.after(END_S)
-    while _configuration(pid) is None and _started(pid) and not deadline.passed:
+    while _configuration(pid, home.at) is None and _started(pid) and not deadline.passed:
         time.sleep(POLL_S / 100)
 
 
@@ -82,23 +83,36 @@ def pids(home: Home) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     at = os.path.realpath(home.at)
     for entry in os.listdir("/proc"):
-        if entry.isdigit() and (config := _configuration(int(entry))) and str(config.parent) == at:
+        if entry.isdigit() and (config := _configuration(int(entry), home.at)) and str(config.parent) == at:
             found.setdefault(config.stem, []).append(int(entry))
     return found
 
 
-def _configuration(pid: int) -> Path | None:
-    """The configuration file of a process that is a daemon; None for any other, and for those that cannot be seen."""
+def _configuration(pid: int, at: Path) -> Path | None:
+    """The configuration file of a process that is a daemon; None for any other, and for those that cannot be seen.
+
+    A daemon shows nobody its folder, but for a mark whether it is `at` (hocket_bus.unseen).
+    """
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         if b"--config" not in words[:-1] or not any(word.startswith(PACKAGES) for word in words):
             return None
         written = os.fsdecode(words[words.index(b"--config") + 1])
-        folder = os.readlink(f"/proc/{pid}/cwd").removesuffix(" (deleted)")
+        folder = _folder(pid, at)
     except OSError:
         return None
     config = Path(os.path.realpath(os.path.join(folder, written)))
     return config if config.suffix == ".toml" and config.stem in (*NAMES, GATEWAY) else None
+
+
+def _folder(pid: int, at: Path) -> str:
+    """The folder that a process is in. Raises OSError where it is another user's, or hidden and not `at`."""
+    try:
+        return os.readlink(f"/proc/{pid}/cwd").removesuffix(" (deleted)")
+    except PermissionError:
+        if os.stat(f"/proc/{pid}").st_uid == os.geteuid() and is_marked(at, pid):
+            return str(at)
+        raise
 
 
 def exit_status(pid: int) -> int | None:

@@ -131,8 +131,8 @@ class LogprobModel(RemoteModel):
         return heads
 
     def close(self) -> None:
-        """End all connections."""
-        self._pool.shutdown()
+        """End all connections; what the server still owes is not waited for."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
         self._connections.close()
 
     def _check(self, contents: Contents) -> None:

@@ -18,7 +18,8 @@ from ..backends.remote_model import RemoteModel
 from ..generators.server import completions_of, server_of
 from ..settings import KVSettings, ModelSettings, ServerSettings
 from .format_choice import chosen, reported
-from .store import advice, is_installed, place_of, resolved
+from .store import SHIPPED, advice, is_installed, place_of, resolved
+from .trial import try_out
 
 if TYPE_CHECKING:
     from ..backends.transformers_model import TransformersModel
@@ -39,6 +40,8 @@ def open_model(
     if is_installed(settings.name) or reported(Path(place)):
         found, chosen_for = chosen(Path(place), settings.dtype)
         place, why = str(found), "; ".join(filter(None, (why, chosen_for)))
+    if settings.name not in SHIPPED:
+        try_out(Path(place).expanduser())
     if place.endswith(SUFFIX):
         return GGUFModel(settings, Path(place).expanduser(), kv, why)
     from ..backends.transformers_model import TransformersModel  # seconds and memory that llama.cpp does not need
@@ -55,6 +58,8 @@ def remote_model(
         raise BadConfiguration('[model] engine is "openai", but there is no server', "set url and model in [server]")
     place = Path(place_of(settings.name, side)).expanduser()
     folder = place.parent if place.suffix == SUFFIX else place
+    if settings.name not in SHIPPED:
+        try_out(folder)
     if not server.logprobs:
         return RemoteModel(settings, folder, server.model, address.place)
     policy = policy or ServerPolicy(EgressSettings(), Ledger(None), LinkSwitch())

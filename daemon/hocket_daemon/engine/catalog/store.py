@@ -11,6 +11,7 @@ from hocket_bus.paths import models
 from ..settings import AUTO, BUNDLED, TUNED
 from .catalogue import CATALOGUE, DEFAULT
 
+SHIPPED = (BUNDLED, *TUNED.values())  # with hocket
 _PATHS = (".", "/", "~")  # what a name that is a path begins with
 
 
@@ -48,7 +49,7 @@ def place_of(name: str, side: Side) -> str:
         raise BadConfiguration(
             f"the model '{name}' is not in {models()}", f'run: hocket model get {name}; or set [model] name = "bundled"'
         )
-    if name not in (BUNDLED, *TUNED.values()):
+    if name not in SHIPPED:
         return name
     import hocket_models
 

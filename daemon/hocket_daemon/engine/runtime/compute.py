@@ -171,6 +171,7 @@ def _next_part(passes: Prefill[object], read: object) -> Segment | _Ended:
         return _Ended(end.value)
 
 
+PASS_END_S = 2.5  # at the end of a daemon, which is to be gone soon
 MANY = 4  # requests in one pass, from which on the main thread lets it finish
 YIELD_S = 0.02  # after its beginning at most
 
@@ -262,13 +263,15 @@ class Compute:
         self._finished.wait(max(0.0, self._yield_until_s - time.monotonic()))
 
     def close(self) -> None:
-        """Drop what has not begun and wait for the rest."""
+        """Drop what has not begun and wait for the rest; a pass that does not return is left to itself."""
 
         def end() -> None:
             self._open = False
 
         self._enqueue(end)
-        self._thread.join()
+        self._thread.join(PASS_END_S)
+        if self._thread.is_alive():
+            log.warning("a pass of the model does not end", waited_s=PASS_END_S)
 
     def _enqueue(self, change: Callable[[], None]) -> None:
         with self._news:

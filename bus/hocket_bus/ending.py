@@ -1,0 +1,58 @@
+"""A daemon that is told to end does so, whatever its threads are held up by.
+
+A signal's handler runs on the main thread, which may never come to it: a tokenizer or a template loops there, or native
+code does not return. A thread of its own hears of the signal all the same, and ends the process once its time is up.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import threading
+import time
+from math import inf
+
+import structlog
+
+END_S = 5.0  # after a signal that the main loop does not take, and after the last that it has to do
+FORCED = 1  # the exit status
+_ENDS = (signal.SIGTERM, signal.SIGINT)
+_NAMED = 0  # no signal's number: another moment was named
+
+log = structlog.get_logger(__name__)
+
+
+class Ending:
+    """Made on the main thread, once in a process: from then on an end that does not come is forced."""
+
+    def __init__(self) -> None:
+        self._until_s = self._named_s = inf
+        self._heard, self._heard_at = os.pipe()
+        os.set_blocking(self._heard_at, False)
+        signal.set_wakeup_fd(self._heard_at, warn_on_full_buffer=False)
+        threading.Thread(target=self._watch, name="ending", daemon=True).start()
+
+    def by(self, moment_s: float) -> None:
+        """The main loop knows that the end is due, and is there END_S after this moment of the monotonic clock."""
+        self._named_s = moment_s + END_S
+        os.write(self._heard_at, bytes([_NAMED]))
+
+    def _watch(self) -> None:
+        """Signals and what the main loop says of them come in their order."""
+        poll = select.poll()
+        poll.register(self._heard, select.POLLIN)
+        while (left_s := self._until_s - time.monotonic()) > 0:
+            if poll.poll(None if left_s == inf else 1e3 * left_s):
+                for number in os.read(self._heard, 64):
+                    self._hear(number)
+        log.error("ended by force", why=f"what it was doing did not let it end within {END_S:g} s")
+        sys.stderr.flush()
+        os._exit(FORCED)
+
+    def _hear(self, number: int) -> None:
+        if number == _NAMED:
+            self._until_s = self._named_s
+        elif number in _ENDS:
+            self._until_s = min(self._until_s, time.monotonic() + END_S)

@@ -1,0 +1,59 @@
+"""Law: who started a daemon finds it by its folder, though its memory is closed to its own user."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hocket_tools.pair import processes
+from hocket_tools.pair.home import Home
+from processes import guarded, with_helpers
+
+USER = 65533
+AS_ANOTHER = f"""
+import codecs, os, sys
+from pathlib import Path
+from hocket_bus.unseen import close_daemon
+from hocket_tools.pair import processes
+from hocket_tools.pair.home import Home
+codecs.lookup("ascii")
+if not os.geteuid():
+    os.setgroups([])
+    os.setresgid({USER}, {USER}, {USER})
+    os.setresuid({USER}, {USER}, {USER})
+"""
+DAEMON = AS_ANOTHER + "close_daemon()\nprint('here', flush=True)\nsys.stdin.read()"
+LOOKING = AS_ANOTHER + "print(*processes.pids(Home(Path(sys.argv[1]))).get('device', []))"
+
+
+def found(at: Path) -> list[int]:
+    """What a process of the same user finds as the device's daemon of this folder."""
+    done = subprocess.run([sys.executable, "-c", LOOKING, at], capture_output=True, text=True, check=True)
+    return [int(pid) for pid in done.stdout.split()]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user's processes are needed, which only root has")
+def test_a_daemon_that_is_closed_is_found_by_its_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Wherever the folder is moved to; and by that folder alone."""
+    top = tmp_path_factory.mktemp("homes")
+    for folder in (top, *top.parents[:2]):
+        folder.chmod(0o755)
+    here, there = top / "here", top / "there"
+    for folder in (here, there):
+        folder.mkdir(mode=0o755)
+    command = [sys.executable, "-c", DAEMON, "hocket_tools.main", "--config", "device.toml"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with guarded(subprocess.Popen(command, text=True, cwd=here, env=with_helpers(), **pipes)) as daemon:
+        assert daemon.stdout
+        assert daemon.stdin
+        assert daemon.stdout.readline() == "here\n"
+        assert found(here) == [daemon.pid]
+        assert found(there) == []
+        moved = here.rename(top / "moved")
+        assert found(moved) == [daemon.pid]
+        assert processes.pids(Home(moved)) == {"device": [daemon.pid]}  # as root sees it
+        daemon.stdin.close()

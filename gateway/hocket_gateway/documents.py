@@ -26,9 +26,7 @@ from .sending import EventStream, json_response, whole
 
 HEADERS = {  # of a text that anybody may have written
     "content-security-policy": "default-src 'none'; sandbox",
-    "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
-    "cache-control": "no-store",
 }
 MAX_OFFSET = 1 << 31
 EVENTS = "text/event-stream"

@@ -36,8 +36,17 @@ class Person(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     at_once: Annotated[int, Meta(ge=0)] = 0  # questions; 0: as many as the settings say
 
     def may_read(self, document: str) -> bool:
-        """Whether a document is in one of the person's folders, or is one that was named in the place of a folder."""
-        return not self.folders or any(lies_in(document, folder) for folder in self.folders)
+        """Whether a document is in one of the person's folders, or is one that was named in the place of a folder.
+
+        A link in a folder of the person's leads to no document elsewhere.
+        """
+        if not self.folders:
+            return True
+        real = os.path.realpath(document) if os.path.isabs(document) else os.path.normpath(document)
+        return self._names(document) and (real == document or self._names(real, real=True))
+
+    def _names(self, document: str, *, real: bool = False) -> bool:
+        return any(lies_in(document, os.path.realpath(each) if real else each) for each in self.folders)
 
 
 NOBODY = Person()
@@ -45,7 +54,8 @@ NOBODY = Person()
 
 def lies_in(document: str, folder: str) -> bool:
     """Whether a document is in a folder, or is what was named in its place."""
-    return document == folder or document.startswith(folder.rstrip("/") + "/")
+    is_plain = os.path.normpath(document) == document
+    return is_plain and (document == folder or document.startswith(folder.rstrip("/") + "/"))
 
 
 class People:

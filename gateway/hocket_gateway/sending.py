@@ -34,7 +34,7 @@ class EventStream(Response):
         comment: bytes = COMMENT,
     ) -> None:
         """`close` is called at the end, whoever caused it."""
-        super().__init__(media_type=media_type, headers={"cache-control": "no-store", "x-accel-buffering": "no"})
+        super().__init__(media_type=media_type, headers={"x-accel-buffering": "no"})
         del self.headers["content-length"]
         self._pieces = pieces
         self._close = close

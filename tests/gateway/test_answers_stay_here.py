@@ -39,7 +39,16 @@ def test_a_page_of_another_port_changes_nothing(front: Served) -> None:
 @pytest.mark.parametrize("kind", ["", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "json"])
 def test_a_body_that_is_not_said_to_be_json_is_refused(front: Served, kind: str) -> None:
     """These are what a page of others may send without asking first."""
-    for path in (CHAT, "/v1/completions", "/v1/responses", "/v1/embeddings", "/api/chat", "/api/embed", "/link", "/mcp"):
+    for path in (
+        CHAT,
+        "/v1/completions",
+        "/v1/responses",
+        "/v1/embeddings",
+        "/api/chat",
+        "/api/embed",
+        "/link",
+        "/mcp",
+    ):
         named = {"content_type": kind} if kind else {}
         assert post(front, path=path, **named).status_code == 415, path
 

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from hocket_bus.endpoints import ANY
 
 from .guesses import Guesses
+from .in_flight import InFlight
 from .peer_uid import ConnectionPeer, is_owner
 from .people import People, Person
 from .refusals import PRIVATE, Refusal
@@ -32,6 +33,7 @@ class Guard:
     def __init__(self, app: ASGIApp, settings: ServeSettings, people: People) -> None:
         self._app = app
         self._people = people
+        self._in_flight = InFlight()
         named = {settings.host, *settings.names} - {ANY, ""}
         self._names = {*LOOPBACK, *(name.lower() for name in named)}
         self._origins = {origin.rstrip("/").lower() for origin in settings.origins}
@@ -56,7 +58,8 @@ class Guard:
         except Refusal as refusal:
             await refusal.response(scope["path"])(scope, receive, send)
         else:
-            await self._app(scope, receive, send_private)
+            with self._in_flight.answer(send_private, scope["path"]) as sent:
+                await self._app(scope, receive, sent)
 
     def _check_owner(self, scope: Scope) -> None:
         """Without keys whoever reaches the gateway has all rights of its user, who alone is let in then, with root."""
@@ -79,7 +82,7 @@ class Guard:
             raise Refusal(403, f"the page {shown} may not ask", "add it to origins in serve.toml", "bad_origin")
 
     def _may_read(self, origin: str, _: str) -> bool:
-        """Whether a page is of a name of this machine's, or one of those that are named: only the latter see answers."""
+        """Whether a page is of a name of this machine's, or is named: only the latter see answers."""
         scheme, _, host = origin.partition("://")
         return origin in self._origins or (scheme in ("http", "https") and _name_of(host) in self._names)
 

@@ -86,10 +86,13 @@ async def search(query: Words, context: Context[Any], passages: Number = 5) -> d
     """Find passages of this device's documents, the best first. Nothing leaves the device."""
     _, gateway, person = _asking(context)
     with _tool_errors():
-        found = await gateway.documents.search(query, passages, person.folders)
+        async with gateway.turns.turn(person.account):
+            found = await gateway.documents.search(query, passages, person.folders)
     return {
         "passages": [
-            {"document": each.document, "place": each.place, "score": each.score, "text": each.text} for each in found
+            {"document": each.document, "place": each.place, "score": each.score, "text": each.text}
+            for each in found
+            if person.may_read(each.document)
         ]
     }
 

@@ -13,19 +13,19 @@ from pathlib import Path
 TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 # A socket that its process has closed is listed as root's, and so is one in TIME_WAIT: neither has an inode.
 NO_INODE = b"0"
-# ESTABLISHED, FIN_WAIT1, FIN_WAIT2, CLOSE_WAIT. One that connects only now is not the end of a connection that there is.
+# ESTABLISHED, FIN_WAIT1, FIN_WAIT2, CLOSE_WAIT. One that connects only now is no end of a connection yet.
 CONNECTED = (b"01", b"04", b"05", b"08")
 OVERFLOW_UID = 65_534  # every user whom this namespace does not know
 
-Address = tuple[str, int]
+Address = tuple[str, int | None]
 
 
 def uid_of_peer(peer: Address, own: Address, tables: Sequence[Path] = TABLES) -> int | None:
     """The user of the socket that is bound to `peer` and connected to `own`; None where that is not certain."""
     try:
-        ends = {_row_of(peer[0], peer[1], own[0], own[1], version) for version in (4, 6)} - {b""}
+        ends = {_row_of(peer, own, version) for version in (4, 6)} - {b""}
         rows = [row.split() for table in tables for row in _lines(table) if any(end in row for end in ends)]
-    except (OSError, ValueError, IndexError):
+    except (OSError, ValueError, IndexError, TypeError):  # of a unix socket
         return None
     found = {int(row[7]) for row in rows if row[3] in CONNECTED and row[9] != NO_INODE}
     return found.pop() if len(found) == 1 else None
@@ -52,12 +52,12 @@ def _lines(table: Path) -> list[bytes]:
     return table.read_bytes().splitlines()[1:] if table.exists() else []
 
 
-def _row_of(peer: str, peer_port: int, own: str, own_port: int, version: int) -> bytes:
+def _row_of(peer: Address, own: Address, version: int) -> bytes:
     """What the peer's row has in the table of a version; empty where such an address has no row there."""
-    there, here = _as_version(peer, version), _as_version(own, version)
+    there, here = _as_version(peer[0], version), _as_version(own[0], version)
     if there is None or here is None:
         return b""
-    return f" {_hex(there)}:{peer_port:04X} {_hex(here)}:{own_port:04X} ".encode()
+    return f" {_hex(there)}:{peer[1]:04X} {_hex(here)}:{own[1]:04X} ".encode()
 
 
 def _as_version(text: str, version: int) -> IPv4Address | IPv6Address | None:

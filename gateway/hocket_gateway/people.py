@@ -22,6 +22,7 @@ from .refusals import Refusal
 from .settings import LOOPBACK, ServeSettings
 
 PREFIX = "hk-"
+RESERVED = ("anybody", "anyone", "everybody", "everyone", "nobody", "no-one", "owner", "root")  # mean no one person
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -29,11 +30,17 @@ class Person(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Whose questions they are, and what these may be. Nobody has a name where no keys are asked for."""
 
     name: str = ""
+    id: str = ""  # whose what is kept is: a key that is made anew under a name that was revoked is another person's
     digest: str = ""  # SHA-256 of the key, in hexadecimal
     alone_only: bool = False  # the cloud is told nothing
     folders: tuple[str, ...] = ()  # of the device, from which alone passages are; empty: from all
     may_upload: bool = False  # files into a folder of its own, which it reads, too
     at_once: Annotated[int, Meta(ge=0)] = 0  # questions; 0: as many as the settings say
+
+    @property
+    def account(self) -> str:
+        """Whose what is kept and counted is; empty where no keys are asked for. Older keys have their name alone."""
+        return self.id or (f"name-{self.name}" if self.name.casefold() in RESERVED else self.name)
 
     def may_read(self, document: str) -> bool:
         """Whether a document is in one of the person's folders, or is one that was named in the place of a folder.
@@ -134,19 +141,28 @@ def invite(
     folders: tuple[str, ...] = (),
     may_upload: bool = False,
     at_once: int = 0,
+    uploads: Path | None = None,
 ) -> str:
-    """Add a person; returns the key, which nobody can read again. Raises BadRequest, BadConfiguration."""
+    """Add a person; returns the key, which nobody can read again. Raises BadRequest, BadConfiguration.
+
+    Who has `folders` and may upload reads what it sends below `uploads`, too.
+    """
     people = listed(file)
     if not NAME.fullmatch(name) or not name.strip("."):
         raise BadRequest(f"'{name[:64]}' is no name for a key", "use up to 64 letters, digits, '.', '_' and '-'")
+    if name.casefold() in RESERVED:
+        raise BadRequest(f"'{name}' is no name of one person", "use another name")
     if any(person.name == name for person in people):
         raise BadRequest(f"there is a key for {name}", f"take it away first: hocket serve keys revoke {name}")
     key = PREFIX + secrets.token_urlsafe(32)
+    account = f"key-{secrets.token_hex(8)}"
+    own = (str(uploads / account),) if folders and may_upload and uploads is not None else ()
     person = Person(
         name=name,
+        id=account,
         digest=_digest(key),
         alone_only=alone_only,
-        folders=folders,
+        folders=(*folders, *own),
         may_upload=may_upload,
         at_once=at_once,
     )

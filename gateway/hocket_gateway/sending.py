@@ -17,9 +17,9 @@ COMMENT = b": keep-alive\n\n"
 GONE = Response(status_code=499)  # nobody reads it
 
 
-def json_response(value: object) -> Response:
+def json_response(value: object, status: int = 200) -> Response:
     """A whole answer, of what msgspec encodes."""
-    return Response(msgspec.json.encode(value), media_type="application/json")
+    return Response(msgspec.json.encode(value), status, media_type="application/json")
 
 
 class EventStream(Response):

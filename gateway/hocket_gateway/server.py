@@ -15,6 +15,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hocket_bus.errors import BadConfiguration
+from hocket_bus.log import BoundedRecords
 from hocket_bus.notify import notify, watchdog_s
 from hocket_bus.service import SIGNS
 
@@ -40,6 +41,8 @@ def run(settings: ServeSettings) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: None)  # uvicorn takes the first two, and raises them again at its end
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")  # else the SDK of /mcp chooses
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(BoundedRecords())
     people = People(Path(settings.people) if settings.people else None)
     with listener(settings, people) as sock:
         server(settings).run(sockets=[sock])
@@ -71,7 +74,7 @@ class TimedProtocol(H11Protocol):
         self._next.cancel()  # it would keep the connection in memory
         super().connection_lost(exc)
 
-    def send_400_response(self, msg: str) -> None:
+    def send_400_response(self, _: str) -> None:
         """As uvicorn's; the connection ends behind it."""
         refusal = Refusal(400, "what came is no request of HTTP", "send one with one length", "bad_request")
         body = msgspec.json.encode(refusal.openai())

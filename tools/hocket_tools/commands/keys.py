@@ -205,7 +205,8 @@ def _show_peers(peers: list[tuple[str, Peer]]) -> None:
 
     table = Table("name", "fingerprint", "may", "reached at")
     for name, peer in peers:
-        table.add_row(name, fingerprint(peer.key), listed(peer.rights), Text(peer.endpoint or "-"))
+        told = (name, fingerprint(peer.key), listed(peer.rights), peer.endpoint or "-")
+        table.add_row(*(Text(console.one_line(each)) for each in told))
     console.out().print(table)
 
 

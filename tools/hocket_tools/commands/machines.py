@@ -176,6 +176,7 @@ def _take(here: Home, side: SideName, other: Code, name: str) -> None:
     """Let the other machine do what its side does here, and nothing more. Raises BadRequest."""
     from hocket_bus.errors import BadRequest
     from hocket_bus.keys import Keys, Peer, fingerprint, write_peers
+    from hocket_bus.visible import visible_line
 
     if bool(other.endpoint) == (side == "cloud"):
         raise BadRequest(f"this machine is a {side}, and so is {other.name}", "pair a device with a cloud")
@@ -190,10 +191,11 @@ def _take(here: Home, side: SideName, other: Code, name: str) -> None:
     if side == "cloud":
         peers = _own(known.own.public, here.listening("cloud")) | peers
     write_peers(known.folder, peers)
-    typer.echo(f"{name}, fingerprint {fingerprint(other.key)}: compare it with the one that machine shows")
+    shown = f"{visible_line(name)}, fingerprint {fingerprint(other.key)}"
+    typer.echo(f"{shown}: compare it with the one that machine shows")
     if side == "device":
         here.set_peer(other.endpoint)
-        typer.echo(f"this machine connects to it at {other.endpoint}; it may do nothing here")
+        typer.echo(f"this machine connects to it at {visible_line(other.endpoint)}; it may do nothing here")
     else:
         typer.echo("it may lead sessions of its own questions here, and nothing else")
 

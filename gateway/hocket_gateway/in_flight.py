@@ -40,7 +40,7 @@ class InFlight:
                 held = length if length > PIECE_BYTES else 0
                 self.bytes += held
             if not refused:
-                await _in_pieces(send, message)
+                await _in_parts(send, message)
 
         try:
             yield sent
@@ -72,7 +72,7 @@ def _length(message: Message) -> int:
     return int(length) if length.isdecimal() else 0
 
 
-async def _in_pieces(send: Send, message: Message) -> None:
+async def _in_parts(send: Send, message: Message) -> None:
     body = memoryview(message.get("body", b""))
     while len(body) > PIECE_BYTES:
         await send({**message, "body": bytes(body[:PIECE_BYTES]), "more_body": True})

@@ -37,15 +37,15 @@ PIPE_COLUMNS = 1000  # programs get whole names, people get what fits
 def out() -> Console:
     """Standard output; colours only on a terminal and without NO_COLOR."""
     width = None if sys.stdout.isatty() else PIPE_COLUMNS
-    return Console(file=_door(sys.stdout), highlight=False, soft_wrap=True, width=width)
+    return Console(file=_guarded(sys.stdout), highlight=False, soft_wrap=True, width=width)
 
 
 def err() -> Console:
     """Standard error, for whatever is not the answer itself."""
-    return Console(file=_door(sys.stderr), stderr=True, highlight=False, soft_wrap=True)
+    return Console(file=_guarded(sys.stderr), stderr=True, highlight=False, soft_wrap=True)
 
 
-def _door(stream: TextIO) -> IO[str]:
+def _guarded(stream: TextIO) -> IO[str]:
     """What people are to read passes it at a pipe, too."""
     return cast("IO[str]", VisibleStream(stream))
 

@@ -1,14 +1,26 @@
-"""Logging: one structlog set-up for every process: JSON for machines, coloured lines for people."""
+"""Logging: one structlog set-up for every process: JSON for machines, coloured lines for people.
+
+Who asks may be hostile, and what a line tells may come from there: so each line is short and shows every character that
+it has, and of each event so many are written a second.
+"""
 
 from __future__ import annotations
 
 import logging
 import sys
-from typing import Literal
+import threading
+import time
+from typing import Any, Literal
 
 import structlog
 
+from .shares import Bucket
+from .visible import visible_line
+
 Level = Literal["debug", "info", "warning", "error"]
+MAX_VALUE_CHARS = 500
+A_SECOND, AT_ONCE = 5.0, 200  # lines of one event
+MAX_EVENTS = 1_000  # that are told apart
 Format = Literal["auto", "json", "people"]
 
 
@@ -25,12 +37,67 @@ def setup(level: Level = "info", style: Format = "auto") -> None:
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
+            BoundedEvents(),
             structlog.processors.TimeStamper(fmt="iso"),
             *written,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
+
+
+class BoundedEvents:
+    """A processor: no more lines of an event than its rate allows; the next one says how many were left out."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._buckets: dict[str, Bucket] = {}
+        self._left_out: dict[str, int] = {}
+
+    def __call__(self, _: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+        """Raises DropEvent."""
+        name = str(event.get("event", ""))
+        left_out = self.pass_on(name)
+        facts = {key: _bounded(value) for key, value in event.items()}
+        return facts | ({"left_out": left_out} if left_out else {})
+
+    def pass_on(self, name: str) -> int:
+        """How many of this event were left out before it. Raises DropEvent where it is left out, too."""
+        with self._lock:
+            now = time.monotonic()
+            name = name if name in self._buckets or len(self._buckets) < MAX_EVENTS else ""
+            bucket = self._buckets.setdefault(name, Bucket(A_SECOND, AT_ONCE, now))
+            if bucket.spend(1, now) < 0:
+                bucket.spend(-1, now)
+                self._left_out[name] = self._left_out.get(name, 0) + 1
+                raise structlog.DropEvent
+            return self._left_out.pop(name, 0)
+
+
+class BoundedRecords(logging.Filter):
+    """The same for what libraries log: by the text of an event without its values."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._events = BoundedEvents()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether it is written; its text is bounded."""
+        try:
+            self._events.pass_on(f"{record.name} {record.msg}"[:MAX_VALUE_CHARS])
+        except structlog.DropEvent:
+            return False
+        record.msg, record.args = visible_line(record.getMessage())[:MAX_VALUE_CHARS], ()
+        return True
+
+
+def _bounded(value: Any) -> Any:  # noqa: ANN401 - whatever is logged
+    """A value of a line without what hides, and as long as may be."""
+    if isinstance(value, str):
+        return visible_line(value[:MAX_VALUE_CHARS])
+    if isinstance(value, list | tuple):
+        return [_bounded(each) for each in value[:50]]
+    return value
 
 
 class RateLimitedLog:

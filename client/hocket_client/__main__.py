@@ -7,6 +7,7 @@ import sys
 from hocket_bus.endpoints import check_endpoint
 from hocket_bus.errors import HocketError
 from hocket_bus.paths import default_endpoint
+from hocket_bus.visible import visible, visible_line
 
 from .client import Client
 
@@ -20,10 +21,10 @@ def main() -> int:
         check_endpoint(default_endpoint())
         with Client() as client:
             for token in client.ask(sys.argv[1]):
-                sys.stdout.write(token.text)
+                sys.stdout.write(visible(token.text))
                 sys.stdout.flush()
     except HocketError as error:
-        sys.stderr.write(f"hocket: {error}\n")
+        sys.stderr.write(f"hocket: {visible_line(str(error))}\n")
         return 1
     except KeyboardInterrupt:
         return 130

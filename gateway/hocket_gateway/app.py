@@ -49,7 +49,7 @@ def application(settings: ServeSettings) -> Starlette:
         routes=_routes(tools),
         middleware=[
             Middleware(Unslashed),
-            Middleware(Guard, settings=settings),
+            Middleware(Guard, settings=settings, people=people),
             Middleware(
                 CORSMiddleware,
                 allow_origins=settings.origins,
@@ -125,5 +125,5 @@ async def _no_such(request: Request, error: Exception) -> Response:
 
 
 async def _broken(request: Request, error: Exception) -> Response:
-    log.error("a request failed", path=request.url.path, exc_info=error)
+    log.error("a request failed", path=request.url.path[:200], exc_info=error)
     return Refusal(500, "the gateway failed", "look into its log", "internal").response(request.url.path)

@@ -1,4 +1,7 @@
-"""A request's body: as long as is allowed, whole in time, JSON, and of the fields that are known."""
+"""A request's body: as long as is allowed, whole in time, JSON by its type, too, and of the fields that are known.
+
+A browser sends JSON for a page of others only after it has asked whether it may.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,15 @@ async def whole_body(request: Request, max_bytes: int) -> bytes:
         raise Refusal(408, f"the request was not whole within {READ_S:.0f} s", "send it again", "timeout") from error
     except ClientDisconnect as error:
         raise Refusal(400, "the connection was closed", "send the request again") from error
+    if size and not _is_json(request.headers.getlist("content-type")):
+        remedy = "send it with the header 'Content-Type: application/json'"
+        raise Refusal(415, "the body is not said to be JSON", remedy, "not_json")
     return b"".join(parts)
+
+
+def _is_json(types: list[str]) -> bool:
+    kind = types[0].partition(";")[0].strip().lower() if len(types) == 1 else ""
+    return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
 
 
 def _plain(text: str) -> tuple[str, str]:

@@ -22,7 +22,6 @@ POLICY = (  # what is not the gateway's own is neither loaded nor asked
 )
 HEADERS = {
     "content-security-policy": POLICY,
-    "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cache-control": "no-cache",
 }

@@ -110,7 +110,7 @@ class Composing:
         """The text, as it stands now. Raises Refusal, HocketError."""
         self._check(person)
         client = await self._upstream.client()
-        key = (person.name, wanted.id, wanted.alone or person.alone_only)
+        key = (person.account, wanted.id, wanted.alone or person.alone_only)
         text, closing = self._texts.pop(key, (None, None))
         if text is None or closing is None:
             text = OpenText(client.compose(wanted.text, wanted.cursor, memory=not key[2]))
@@ -132,7 +132,7 @@ class Composing:
             text = "a text is composed from all documents of this device, and this key reads some folders alone"
             raise Refusal(403, text, "use a key without --in", "not_allowed")
         now = time.monotonic()
-        bucket = self._buckets.setdefault(person.name, Bucket(A_MINUTE / 60, A_MINUTE, now))
+        bucket = self._buckets.setdefault(person.account, Bucket(A_MINUTE / 60, A_MINUTE, now))
         if bucket.spend(1, now) < 0:
             bucket.spend(-1, now)
             raise Refusal(429, "this key's texts change too often", "wait a moment", "busy", retry_after_s=1.0)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response, StreamingResponse
 
 from hocket_bus.errors import BadRequest, HocketError
 from hocket_bus.messages import Ingested, Progress
@@ -26,9 +26,7 @@ from .sending import EventStream, json_response, whole
 
 HEADERS = {  # of a text that anybody may have written
     "content-security-policy": "default-src 'none'; sandbox",
-    "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
-    "cache-control": "no-store",
 }
 MAX_OFFSET = 1 << 31
 EVENTS = "text/event-stream"
@@ -54,7 +52,8 @@ async def skipped(request: Request) -> Response:
     """A page of what was passed over, and why. Raises Refusal, HocketError."""
     gateway, person = _asking(request)
     offset = _offset(request)
-    page = await gateway.documents.skipped(offset)
+    async with gateway.turns.turn(person.account):
+        page = await gateway.documents.skipped(offset)
     found = [{"name": each.name, "why": each.reason} for each in page.files if person.may_read(each.name)]
     following = offset + len(page.files)
     return json_response({"skipped": found, "next": following if page.files and following < page.total else None})
@@ -66,10 +65,30 @@ async def text(request: Request) -> Response:
     name = request.path_params["name"]
     if not person.may_read(name):
         raise Refusal(403, "this key may not read that document", "it reads its own folders alone", "not_allowed")
+    showing = _pages(gateway, person, name)
     try:
-        return PlainTextResponse(await gateway.documents.text(name), headers=HEADERS)
+        first = await anext(showing)
     except BadRequest as error:
         raise Refusal(404, error.text, error.remedy, "no_document") from error
+    return StreamingResponse(_behind(first, showing), media_type="text/plain", headers=HEADERS)
+
+
+async def _pages(gateway: Gateway, person: Person, name: str) -> AsyncGenerator[str]:
+    """A document's text, of which a page is held at a time. Raises Refusal, HocketError."""
+    with gateway.in_flight.document(person.account):
+        chars, total = 0, 1
+        while chars < total:
+            async with gateway.turns.turn(person.account):
+                page = await gateway.documents.page(name, chars)
+            yield page.text
+            chars, total = chars + len(page.text), page.total if page.text else 0
+
+
+async def _behind(first: str, rest: AsyncGenerator[str]) -> AsyncGenerator[str]:
+    async with aclosing(rest):
+        yield first
+        async for text in rest:
+            yield text
 
 
 async def add(request: Request) -> Response:
@@ -95,8 +114,9 @@ async def remove(request: Request) -> Response:
     name = request.path_params["name"]
     if not gateway.uploads.may_remove(person, name):
         raise Refusal(403, "this key may not remove that document", "it removes what it has sent", "not_allowed")
-    removed = await gateway.documents.remove([name])
-    gateway.uploads.delete(name)
+    removed = await gateway.removals.remove(name)
+    if removed is None:
+        return json_response({"name": name, "deleted": False, "going_on": True}, 202)
     if removed.missing:
         raise Refusal(404, f"there is no document '{name[:200]}'", "see: hocket documents", "no_document")
     return json_response({"name": name, "deleted": True})

@@ -8,6 +8,7 @@ from typing import Literal
 from hocket_bus.messages import MAX_EMBEDDED
 
 from .gateway import Gateway
+from .people import Person
 from .refusals import Refusal, unsupported
 from .ways import LATEST
 
@@ -16,7 +17,9 @@ MAX_CHARS = 50_000  # of a text
 Role = Literal["document", "query"]  # what is found, and what is looked for: their vectors differ
 
 
-async def vectors(gateway: Gateway, model: str, texts: list[str], param: str, role: Role = "document") -> list[bytes]:
+async def vectors(
+    gateway: Gateway, person: Person, model: str, texts: list[str], param: str, *, role: Role = "document"
+) -> list[bytes]:
     """One of length 1 for each text: float32, little-endian. Raises Refusal, HocketError."""
     if model.removesuffix(LATEST) != MODEL:
         text = f"'{model[:100]}' gives no embeddings"
@@ -26,7 +29,8 @@ async def vectors(gateway: Gateway, model: str, texts: list[str], param: str, ro
     if len(texts) > MAX_EMBEDDED or max(map(len, texts)) > MAX_CHARS:
         text = f"more than {MAX_EMBEDDED} texts, or one of more than {MAX_CHARS} characters"
         raise Refusal(400, text, "send fewer at a time", "too_long", param=param)
-    return (await gateway.documents.embed(texts, role)).vectors
+    async with gateway.turns.turn(person.account):
+        return (await gateway.documents.embed(texts, role)).vectors
 
 
 def numbers(vector: bytes) -> list[float]:

@@ -9,11 +9,14 @@ from hocket_bus.messages import Document, Done, Status
 
 from .citations import Citation, cited, named
 from .composing import Composing
+from .document_turns import DocumentTurns
+from .in_flight import InFlight
 from .marks import Marks
 from .openai_api.background import BackgroundResponses
 from .people import People, Person
 from .questions import Answer, Questions
 from .readings import Readings
+from .removals import Removals
 from .response_store import ResponseStore
 from .settings import ServeSettings
 from .stored import StoredDocuments
@@ -35,6 +38,9 @@ class Gateway:
         self.documents = StoredDocuments(settings.retrieval, keys)
         self.uploads = Uploads(Path(settings.uploads) if settings.uploads else None, settings.max_upload_bytes)
         self.readings = Readings()
+        self.removals = Removals(self.documents, self.uploads)
+        self.turns = DocumentTurns()
+        self.in_flight = InFlight()
         self.watching = Watching(Path(settings.watched) if settings.watched else None, self.documents)
         self.responses = ResponseStore(Path(settings.responses)) if settings.responses else None
         self.background = BackgroundResponses()
@@ -52,7 +58,8 @@ class Gateway:
 
     async def listed(self, person: Person, offset: int) -> tuple[list[Document], int | None]:
         """A page of this device's documents that the person may read, and where the next begins. Raises HocketError."""
-        page = await self.documents.listed(offset)
+        async with self.turns.turn(person.account):
+            page = await self.documents.listed(offset)
         following = offset + len(page.documents)
         found = [each for each in page.documents if person.may_read(each.name)]
         return found, following if page.documents and following < page.total else None
@@ -68,6 +75,7 @@ class Gateway:
         await self.background.close()
         await self.watching.close()
         await self.readings.close()
+        await self.removals.close()
         self.composing.close()
         self.documents.close()
         if self.responses is not None:

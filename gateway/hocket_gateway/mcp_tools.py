@@ -87,9 +87,11 @@ async def search(query: Words, context: Context[Any], passages: Number = 5) -> d
     """Find passages of this device's documents, the best first. Nothing leaves the device."""
     _, gateway, person = _asking(context)
     with _tool_errors():
-        found = await gateway.documents.search(query, passages, person.folders)
+        async with gateway.turns.turn(person.account):
+            found = await gateway.documents.search(query, passages, person.folders)
     names = ("document", "place", "score", "text")
-    return _result({"passages": [{name: getattr(each, name) for name in names} for each in found]})
+    readable = [each for each in found if person.may_read(each.document)]
+    return _result({"passages": [{name: getattr(each, name) for name in names} for each in readable]})
 
 
 async def documents(context: Context[Any], offset: Offset = 0) -> dict[str, Any]:

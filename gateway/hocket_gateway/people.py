@@ -6,6 +6,7 @@ A key has 256 random bits, so that its digest tells nothing of it and needs no s
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import secrets
 from pathlib import Path
@@ -22,6 +23,7 @@ from .refusals import Refusal
 from .settings import LOOPBACK, ServeSettings
 
 PREFIX = "hk-"
+RESERVED = ("anybody", "anyone", "everybody", "everyone", "nobody", "no-one", "owner", "root")  # mean no one person
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -29,15 +31,30 @@ class Person(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Whose questions they are, and what these may be. Nobody has a name where no keys are asked for."""
 
     name: str = ""
+    id: str = ""  # whose what is kept is: a key that is made anew under a name that was revoked is another person's
     digest: str = ""  # SHA-256 of the key, in hexadecimal
     alone_only: bool = False  # the cloud is told nothing
     folders: tuple[str, ...] = ()  # of the device, from which alone passages are; empty: from all
     may_upload: bool = False  # files into a folder of its own, which it reads, too
     at_once: Annotated[int, Meta(ge=0)] = 0  # questions; 0: as many as the settings say
 
+    @property
+    def account(self) -> str:
+        """Whose what is kept and counted is; empty where no keys are asked for. Older keys have their name alone."""
+        return self.id or (f"name-{self.name}" if self.name.casefold() in RESERVED else self.name)
+
     def may_read(self, document: str) -> bool:
-        """Whether a document is in one of the person's folders, or is one that was named in the place of a folder."""
-        return not self.folders or any(lies_in(document, folder) for folder in self.folders)
+        """Whether a document is in one of the person's folders, or is one that was named in the place of a folder.
+
+        A link in a folder of the person's leads to no document elsewhere.
+        """
+        if not self.folders:
+            return True
+        real = os.path.realpath(document) if os.path.isabs(document) else os.path.normpath(document)
+        return self._names(document) and (real == document or self._names(real, real=True))
+
+    def _names(self, document: str, *, real: bool = False) -> bool:
+        return any(lies_in(document, os.path.realpath(each) if real else each) for each in self.folders)
 
 
 NOBODY = Person()
@@ -45,7 +62,8 @@ NOBODY = Person()
 
 def lies_in(document: str, folder: str) -> bool:
     """Whether a document is in a folder, or is what was named in its place."""
-    return document == folder or document.startswith(folder.rstrip("/") + "/")
+    is_plain = os.path.normpath(document) == document
+    return is_plain and (document == folder or document.startswith(folder.rstrip("/") + "/"))
 
 
 class People:
@@ -124,16 +142,25 @@ def invite(
     folders: tuple[str, ...] = (),
     may_upload: bool = False,
     at_once: int = 0,
+    uploads: Path | None = None,
 ) -> str:
-    """Add a person; returns the key, which nobody can read again. Raises BadRequest, BadConfiguration."""
+    """Add a person; returns the key, which nobody can read again. Raises BadRequest, BadConfiguration.
+
+    Who has `folders` and may upload reads what it sends below `uploads`, too.
+    """
     if not NAME.fullmatch(name) or not name.strip("."):
         raise BadRequest(f"'{name[:64]}' is no name for a key", "use up to 64 letters, digits, '.', '_' and '-'")
+    if name.casefold() in RESERVED:
+        raise BadRequest(f"'{name}' is no name of one person", "use another name")
     key = PREFIX + secrets.token_urlsafe(32)
+    account = f"key-{secrets.token_hex(8)}"
+    own = (str(uploads / account),) if folders and may_upload and uploads is not None else ()
     person = Person(
         name=name,
+        id=account,
         digest=_digest(key),
         alone_only=alone_only,
-        folders=folders,
+        folders=(*folders, *own),
         may_upload=may_upload,
         at_once=at_once,
     )

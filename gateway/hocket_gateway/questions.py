@@ -169,7 +169,7 @@ class Limits:
 
     async def enter(self, person: Person) -> None:
         """Raises Refusal where a limit is reached; who was refused a moment ago waits, and is tried again."""
-        pause_s = self._paused.get(person.name, 0.0) - time.monotonic()
+        pause_s = self._paused.get(person.account, 0.0) - time.monotonic()
         try:
             self._try(person)
         except Refusal:
@@ -182,44 +182,44 @@ class Limits:
         try:
             self._enter(person)
         except Refusal:
-            self._paused[person.name] = time.monotonic() + PAUSE_S
+            self._paused[person.account] = time.monotonic() + PAUSE_S
             raise
 
     def _enter(self, person: Person) -> None:
         now, most = time.monotonic(), person.at_once or self._at_once
-        if self._in_work[person.name] >= most:
+        if self._in_work[person.account] >= most:
             raise Refusal(429, f"{most} questions of this key are in work", "wait for one", "busy", retry_after_s=1.0)
         if self._comes_behind(person, now):
             raise Refusal(429, "another key waits that has fewer in work", "wait a moment", "busy", retry_after_s=1.0)
         rate = self._a_minute / 60
-        bucket = self._buckets.setdefault(person.name, Bucket(rate, self._a_minute, now))
+        bucket = self._buckets.setdefault(person.account, Bucket(rate, self._a_minute, now))
         if (left := bucket.spend(1, now)) < 0:
             bucket.spend(-1, now)
             text = f"this key asked {self._a_minute} questions within a minute"
             raise Refusal(429, text, "ask less often", "busy", retry_after_s=-left / rate)
-        self._in_work[person.name] += 1
+        self._in_work[person.account] += 1
 
     def wait(self, person: Person) -> None:
         """The daemon was full: for a while nobody with more in work takes a place before this person."""
-        self._waiting[person.name] = time.monotonic() + KEPT_S
+        self._waiting[person.account] = time.monotonic() + KEPT_S
 
     def has_fewer(self, person: Person) -> bool:
         """Whether somebody has more in work."""
-        return max(self._in_work.values(), default=0) > self._in_work[person.name]
+        return max(self._in_work.values(), default=0) > self._in_work[person.account]
 
     def begun(self, person: Person) -> None:
         """The daemon had a place."""
-        self._waiting.pop(person.name, None)
+        self._waiting.pop(person.account, None)
 
     def _comes_behind(self, person: Person, now: float) -> bool:
         """Whether somebody waits who has fewer in work."""
-        own = self._in_work[person.name]
+        own = self._in_work[person.account]
         waiting = (name for name, until_s in self._waiting.items() if until_s > now)
         return any(self._in_work[name] < own for name in waiting)
 
     def leave(self, person: Person) -> None:
         """One question has ended."""
-        self._in_work[person.name] -= 1
+        self._in_work[person.account] -= 1
 
 
 class Questions:
@@ -237,7 +237,7 @@ class Questions:
         await self._limits.enter(person)
         begun: Callable[[], None] = nothing
         try:
-            begun = await self._turns.enter(person.name)
+            begun = await self._turns.enter(person.account)
             stream = await self._begin_in_turn(person, self._completed(person, way, options), question)
         except BaseException as error:
             begun()

@@ -20,6 +20,11 @@ from hocket_bus.errors import (
 if TYPE_CHECKING:
     from starlette.responses import Response
 
+PRIVATE = {  # of every answer: nothing keeps it, and no page of others has it in itself
+    "cache-control": "no-store",
+    "cross-origin-resource-policy": "same-origin",
+    "x-content-type-options": "nosniff",
+}
 OLLAMA = "/api/"  # paths with Ollama's shapes; all others have OpenAI's
 STATUSES: tuple[tuple[type[HocketError], int], ...] = (
     (BadRequest, 400),
@@ -68,7 +73,7 @@ class Refusal(Exception):
         from starlette.responses import Response
 
         body = self.ollama() if path.startswith(OLLAMA) else self.openai()
-        headers = {"retry-after": str(math.ceil(self.retry_after_s))} if self.retry_after_s else {}
+        headers = PRIVATE | ({"retry-after": str(math.ceil(self.retry_after_s))} if self.retry_after_s else {})
         if self.status == 401:
             headers["www-authenticate"] = "Bearer"
         return Response(as_json.encoded(body), self.status, headers, "application/json")

@@ -10,6 +10,7 @@ from hocket_bus.errors import BadConfiguration
 from hocket_bus.private import keep_private
 
 MAX_STORED = 10_000  # the oldest go first
+MAX_BYTES, MAX_BYTES_OF_ONE = 256 << 20, 32 << 20  # of all people, and of one: the oldest go first, too
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS responses (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -19,6 +20,13 @@ CREATE TABLE IF NOT EXISTS responses (
     asked BLOB NOT NULL,
     resource BLOB NOT NULL
 )
+"""
+_SURPLUS = """
+DELETE FROM responses WHERE number IN (
+    SELECT number FROM (
+        SELECT number, SUM(LENGTH(asked) + LENGTH(resource)) OVER (ORDER BY number DESC) AS behind
+        FROM responses WHERE person = ? OR ?
+    ) WHERE behind > ?)
 """
 
 
@@ -48,7 +56,7 @@ class ResponseStore:
             raise BadConfiguration(f"{file}: {error}", "move it away, or name another file") from error
 
     def put(self, response: StoredResponse) -> None:
-        """Keep a response; beyond MAX_STORED the oldest is forgotten."""
+        """Keep a response; beyond MAX_STORED, and beyond so many bytes, the oldest are forgotten."""
         values = (response.id, response.person, response.previous, response.asked, response.resource)
         self._database.execute(
             "INSERT INTO responses (id, person, previous, asked, resource) VALUES (?, ?, ?, ?, ?)", values
@@ -56,6 +64,8 @@ class ResponseStore:
         self._database.execute(
             "DELETE FROM responses WHERE number <= (SELECT MAX(number) FROM responses) - ?", (MAX_STORED,)
         )
+        self._database.execute(_SURPLUS, (response.person, False, MAX_BYTES_OF_ONE))
+        self._database.execute(_SURPLUS, (response.person, True, MAX_BYTES))
 
     def find(self, id: str, person: str) -> StoredResponse | None:
         """A response of this person's."""

@@ -18,9 +18,9 @@ COMMENT = b": keep-alive\n\n"
 GONE = Response(status_code=499)  # nobody reads it
 
 
-def json_response(value: object) -> Response:
+def json_response(value: object, status: int = 200) -> Response:
     """A whole answer."""
-    return Response(as_json.encoded(value), media_type="application/json")
+    return Response(as_json.encoded(value), status, media_type="application/json")
 
 
 class EventStream(Response):
@@ -35,7 +35,7 @@ class EventStream(Response):
         comment: bytes = COMMENT,
     ) -> None:
         """`close` is called at the end, whoever caused it."""
-        super().__init__(media_type=media_type, headers={"cache-control": "no-store", "x-accel-buffering": "no"})
+        super().__init__(media_type=media_type, headers={"x-accel-buffering": "no"})
         del self.headers["content-length"]
         self._pieces = pieces
         self._close = close

@@ -9,21 +9,29 @@ import socket
 import time
 from pathlib import Path
 
+import h11
+import msgspec
 import structlog
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hocket_bus.ending import Ending
 from hocket_bus.errors import BadConfiguration
+from hocket_bus.log import BoundedRecords
 from hocket_bus.notify import notify, watchdog_s
 from hocket_bus.service import SIGNS
 from hocket_bus.unseen import close_daemon
 
 from .app import application
+from .guard import PEER
+from .peer_uid import ConnectionPeer
 from .people import People
+from .refusals import PRIVATE, Refusal
 from .settings import LOOPBACK, ServeSettings
+from .strict_http import StrictConnection
 
 MAX_CONNECTIONS = 512  # more get 503, where no connection can give way
+MAX_HEAD_BYTES = 64 << 10
 HEAD_S = 20.0  # also how long a client may leave what is sent to it unread
 DRAIN_S = 10  # what answers in work have at the end
 LONGEST_SILENCE_S = 3_600.0
@@ -36,6 +44,8 @@ def run(settings: ServeSettings) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: None)  # uvicorn takes the first two, and raises them again at its end
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")  # else the SDK of /mcp chooses
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(BoundedRecords())
     people = People(Path(settings.people) if settings.people else None)
     with listener(settings, people) as sock:
         serving = server(settings)
@@ -48,8 +58,10 @@ class TimedProtocol(H11Protocol):
     """Ends a connection whose client lets the gateway wait: for a whole request, or until it reads what was sent.
 
     uvicorn waits without an end for both. Where all connections are taken, the one that has waited longest for a whole
-    request gives way to a new one.
+    request gives way to a new one. What is no request is answered as everything else is refused.
     """
+
+    conn: h11.Connection
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
         """As uvicorn's."""
@@ -58,6 +70,8 @@ class TimedProtocol(H11Protocol):
             if oldest := min(asking, key=_began, default=None):
                 oldest.transport.abort()
         super().connection_made(transport)
+        self.conn = StrictConnection(h11.SERVER, MAX_HEAD_BYTES)
+        self.app_state = self.app_state | {PEER: ConnectionPeer(self.client, self.server)}
         self.began_s = self.loop.time()
         self._next = self.loop.call_later(HEAD_S, self._look, None, 0)
 
@@ -65,6 +79,16 @@ class TimedProtocol(H11Protocol):
         """As uvicorn's."""
         self._next.cancel()  # it would keep the connection in memory
         super().connection_lost(exc)
+
+    def send_400_response(self, _: str) -> None:
+        """As uvicorn's; the connection ends behind it."""
+        refusal = Refusal(400, "what came is no request of HTTP", "send one with one length", "bad_request")
+        body = msgspec.json.encode(refusal.openai())
+        headers = [*PRIVATE.items(), ("content-type", "application/json"), ("content-length", str(len(body)))]
+        response = h11.Response(status_code=400, headers=[*headers, ("connection", "close")], reason=b"Bad Request")
+        for event in (response, h11.Data(data=body), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     @property
     def is_asking(self) -> bool:

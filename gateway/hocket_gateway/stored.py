@@ -42,7 +42,8 @@ T = TypeVar("T")
 Request: TypeAlias = Quote | ShowDocument | Search | ListDocuments | ListSkipped | Remove | Embed | Ingest
 SOURCES_S = 2.0  # an answer does not wait longer for their words
 CONNECTED_S = 5.0
-ASKED_S = 60.0  # what somebody asks for: a search in a large store, a folder to forget, many texts to embed
+ASKED_S = 60.0  # what somebody asks for: a search in a large store, many texts to embed
+REMOVE_S = 3_600.0  # a document of very many passages; the link itself is watched every second
 INGEST_SILENCE_S = 600.0  # a job may wait behind another one; the link itself is watched every second
 
 
@@ -75,19 +76,13 @@ class StoredDocuments:
             return {}
         return {(passage.document, passage.ordinal): passage.text for passage in found.passages}
 
-    async def text(self, name: str) -> str:
-        """The whole text of a document. Raises BadRequest where there is none, or what keeps it from being read."""
+    async def page(self, name: str, offset: int) -> DocumentText:
+        """The text of a document from a character on. Raises BadRequest where there is none, or why it is not read."""
         self._check()
-        parts, chars, total = list[str](), 0, 1
-        while chars < total:
-            page = await self._ask(ShowDocument(request=os.urandom(16), names=[name], offset=chars), DocumentText)
-            if page.name != name:
-                raise BadRequest(f"there is no document '{name[:200]}'", "see: hocket documents")
-            parts.append(page.text)
-            chars, total = chars + len(page.text), page.total
-            if not page.text:
-                break
-        return "".join(parts)
+        page = await self._ask(ShowDocument(request=os.urandom(16), names=[name], offset=offset), DocumentText)
+        if page.name != name:
+            raise BadRequest(f"there is no document '{name[:200]}'", "see: hocket documents")
+        return page
 
     async def search(self, query: str, number: int, within: Sequence[str]) -> list[Passage]:
         """The best passages for a query, of folders alone where some are named. Raises HocketError."""
@@ -108,7 +103,7 @@ class StoredDocuments:
     async def remove(self, names: list[str]) -> Removed:
         """Forget documents, or all in folders. Raises HocketError."""
         self._check()
-        return await self._ask(Remove(request=os.urandom(16), documents=names), Removed)
+        return await self._ask(Remove(request=os.urandom(16), documents=names), Removed, REMOVE_S)
 
     async def embed(self, texts: list[str], role: Literal["document", "query"]) -> Embedded:
         """The vectors of texts. Raises HocketError."""

@@ -18,7 +18,7 @@ SILENCE_S = 30.0  # between two pieces of a file
 MAX_NAME_BYTES = 255
 MAX_DEPTH = 8
 AT_ONCE = 4  # files of one person
-EVERYBODY = "everybody"  # the folder of those who need no key; no key has this name
+EVERYBODY = "everybody"  # the folder of those who need no key; no key has this account
 PART = ".part-"  # begins the name of a file that is being sent
 
 
@@ -58,7 +58,7 @@ class Uploads:
 
     def of(self, person: Person) -> Path | None:
         """The person's own folder; None where nothing is taken."""
-        return self._folder and self._folder / (person.name or EVERYBODY)
+        return self._folder and self._folder / (person.account or EVERYBODY)
 
     def may_add(self, person: Person) -> bool:
         """Whether the person may send files."""
@@ -72,13 +72,13 @@ class Uploads:
 
     def enter(self, person: Person) -> None:
         """One file more. Raises Refusal where as many of the person's as may be are being sent or read."""
-        if self._in_work[person.name] >= AT_ONCE:
+        if self._in_work[person.account] >= AT_ONCE:
             raise Refusal(429, f"{AT_ONCE} files of this key are in work", "wait for one", "busy", retry_after_s=1.0)
-        self._in_work[person.name] += 1
+        self._in_work[person.account] += 1
 
     def leave(self, person: Person) -> None:
         """One file is done with."""
-        self._in_work[person.name] -= 1
+        self._in_work[person.account] -= 1
 
     async def keep(self, person: Person, name: str, request: Request) -> UploadedFile:
         """Write the body, all or nothing, in the place of a file that had this name. Raises Refusal."""

@@ -19,7 +19,7 @@ import structlog
 from watchfiles import awatch
 
 from hocket_bus import as_json
-from hocket_bus.errors import BadConfiguration, HocketError
+from hocket_bus.errors import BadConfiguration, BadRequest, HocketError
 from hocket_bus.messages import Progress
 from hocket_bus.private import write_whole
 
@@ -77,10 +77,13 @@ class Watching:
         """Watch a folder from now on; one that is watched stays so. Raises Refusal."""
         if self._file is None:
             raise Refusal(403, "this gateway watches no folders", "set watched in serve.toml", "not_allowed")
-        path = Path(os.path.normpath(name))
-        if not path.is_absolute() or not path.is_dir():
+        path = Path(os.path.realpath(name))  # a link could lead elsewhere tomorrow
+        if not os.path.isabs(name) or not os.path.isdir(path):
             text = f"'{name[:200]}' is no folder of this device"
             raise Refusal(400, text, "send its whole path", "bad_name", param="folder")
+        if not _may_read(path):
+            text = f"the user of this gateway may not read '{name[:200]}'"
+            raise Refusal(403, text, "let that user read the folder", "not_allowed", param="folder")
         if path not in self._folders and len(self._folders) >= MAX_FOLDERS:
             raise Refusal(400, f"{MAX_FOLDERS} folders are watched", "take one away first", "too_many")
         if path not in self._folders:
@@ -89,8 +92,9 @@ class Watching:
 
     async def drop(self, name: str) -> None:
         """Watch a folder no more; its documents stay. Raises Refusal."""
-        path = Path(os.path.normpath(name))
-        if self._file is None or path not in self._folders:
+        spelled = map(Path, (os.path.normpath(name), os.path.realpath(name)))
+        path = next((path for path in spelled if path in self._folders), None)
+        if self._file is None or path is None:
             raise Refusal(404, f"'{name[:200]}' is not watched", "see: GET /watched", "not_watched")
         del self._folders[path]
         await _ended([self._tasks.pop(path)])
@@ -127,6 +131,8 @@ class Watching:
                 due_s = time.monotonic() + AGAIN_S
 
     async def _read(self, folder: WatchedFolder) -> None:
+        if os.path.realpath(folder.path) != str(folder.path) or not _may_read(folder.path):
+            raise BadRequest(f"{folder.path} became a link, or may not be read", "watch the folder that is meant")
         folder.state = "reading"
         async with aclosing(self._documents.ingest([str(folder.path)])) as replies:
             async for reply in replies:
@@ -134,6 +140,11 @@ class Watching:
                     folder.passages_done, folder.passages_total = reply.chunks_done, reply.chunks_total
                 else:
                     folder.state, folder.failures, folder.problem = "read", list(reply.failures), ""
+
+
+def _may_read(folder: Path) -> bool:
+    """Whether the gateway's user may list it: the retrieval daemon may be of one that may read more."""
+    return os.access(folder, os.R_OK | os.X_OK)
 
 
 async def _ended(tasks: list[asyncio.Task[None]]) -> None:

@@ -28,6 +28,7 @@ from .graph.summary_index import SummaryIndex
 from .ingest import Ingester
 from .job import Job, OnProgress, Report
 from .search import Searcher, SearchResult, check_query
+from .secrets_apart import why_apart
 from .sentences import Sentence, extract
 from .skipped import SkippedFiles
 from .stores.opening import open_store
@@ -293,10 +294,11 @@ class Collection:
         return change
 
     def _gone(self, folders: Sequence[str]) -> list[str]:
-        """The documents below these folders whose files are there no more."""
+        """The documents below these folders whose files are there no more, or are no documents by now."""
         with self._store.moment() as moment:
             names = [document.name for document in moment.documents()]
-        return [name for name in names if any(_below(name, folder) for folder in folders) and is_gone(Path(name))]
+        below = [Path(name) for name in names if any(_below(name, folder) for folder in folders)]
+        return [str(path) for path in below if is_gone(path) or why_apart(path)]
 
     def _remove_moved(self, added: Sequence[str]) -> int:
         """Remove documents whose files are gone and whose whole text is `added` under another name; how many."""

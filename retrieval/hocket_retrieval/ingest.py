@@ -31,6 +31,7 @@ from .lanes import Entry, Lane
 from .outline import borders, place_of
 from .readers import READING, shown
 from .sandboxes import Sandboxes
+from .secrets_apart import SecretError
 from .skipped import SkippedFiles
 from .stores.protocol import DocumentStore
 from .stores.records import Change, Document, NewChunk, OnStored, digest, unobserved
@@ -229,7 +230,10 @@ class Ingester:
         try:
             draft = reading.result()
         except DocumentError as error:  # an older version of the file, if there is one, stays
-            job.report.errors.append((shown(Path(file.name)), str(error)))
+            if isinstance(error, SecretError) and file.root:  # a file of a folder that nobody meant
+                job.report.notices.append(str(error))
+            else:
+                job.report.errors.append((shown(Path(file.name)), str(error)))
             self._skipped.put([(file.name, reason_of(Path(file.name), error))])
             log.warning("not read", line=str(error))
             draft = None

@@ -13,6 +13,7 @@ from .errors import DocumentError
 from .formats.picture import FORMATS
 from .formats.recognition import MISSING, REMEDY
 from .readers import check_supported, is_picture, is_supported, shown
+from .secrets_apart import SecretError, check_content, has_secret_name, why_apart
 from .skipped import MAX_ENTRIES
 from .waiting import Queued
 
@@ -34,10 +35,11 @@ class Walk:
         self._found: dict[str, Queued] = {}
         self.skipped: Counter[str] = Counter()
         self._left_out: list[Path] = []
+        self._apart: list[Path] = []
         self.errors: list[tuple[str, str]] = []
         self.passed_over: deque[tuple[str, str]] = deque(maxlen=MAX_ENTRIES)
         for path in paths:
-            if os.path.isdir(path):  # Path's own raises for a name that is too long
+            if os.path.isdir(path) and not why_apart(path):  # Path's own raises for a name that is too long
                 self._enter(path)
             else:
                 self._take(path)
@@ -56,6 +58,11 @@ class Walk:
             said.append(f"{sum(self.skipped.values())} file(s) of other types passed over ({types or 'without one'})")
         if pictures := sum(count for kind, count in self.skipped.items() if kind in FORMATS):
             said.append(f"{pictures} of them picture(s), and {MISSING}: {REMEDY}")
+        if self._apart:
+            names = ", ".join(sorted({shown(Path(path.name)) for path in self._apart}))
+            said.append(
+                f"{len(self._apart)} secret(s) and files of a pair passed over ({names}): they are no documents"
+            )
         if self._left_out:
             names = ", ".join(sorted({shown(Path(folder.name)) for folder in self._left_out}))
             said.append(f"{len(self._left_out)} folder(s) passed over ({names}): name one to read it")
@@ -64,7 +71,9 @@ class Walk:
     def _enter(self, folder: Path) -> None:
         root = os.path.realpath(folder)
         for file in _files(folder, self._refused, self._leave_out):
-            if is_supported(file):
+            if reason := why_apart(file):
+                self._keep_apart(file, reason)
+            elif is_supported(file):
                 self._take(file, root)
             else:
                 kind = shown(Path(file.suffix.lower())) if file.suffix else ""
@@ -75,9 +84,15 @@ class Walk:
         if os.path.islink(folder):
             text = f"{shown(folder)}: a link to a folder, which is not followed"
             self._refuse(folder, DocumentError(text, "name the folder it leads to"))
+        elif reason := why_apart(folder):
+            self._keep_apart(folder, reason)
         else:
             self._left_out.append(folder)
             self._pass_over(folder, "a folder of programs, or left out by a .hocketignore: name it to read it")
+
+    def _keep_apart(self, path: Path, reason: str) -> None:
+        self._apart.append(path)
+        self._pass_over(path, reason)
 
     def _refused(self, error: OSError) -> None:
         folder = Path(error.filename)
@@ -93,6 +108,8 @@ class Walk:
     def _take(self, file: Path, root: str = "") -> None:
         try:
             name = _name(file)
+            if not root and (reason := why_apart(file)):
+                raise SecretError(f"{shown(file)}: {reason}", "secrets are no documents")
             if root and file.is_symlink():
                 _check_place(file, os.path.realpath(file), root)
             self._found[name] = Queued(name, root, _check_kind(file, file.stat()))
@@ -114,9 +131,11 @@ def read_bytes(path: Path, root: str = "") -> bytes:
             if root:
                 _check_place(path, os.readlink(f"/proc/self/fd/{file.fileno()}"), root)
             size = _check_kind(path, os.fstat(file.fileno()))
-            return file.read(size)
+            data = file.read(size)
     except OSError as error:
         raise _unreadable(path, error) from error
+    check_content(shown(path), data)
+    return data
 
 
 def reason_of(path: Path, error: DocumentError) -> str:
@@ -177,7 +196,7 @@ def _unreadable(path: Path, error: OSError) -> DocumentError:
 
 
 def _files(folder: Path, refused: Callable[[OSError], None], left_out: Callable[[Path], None]) -> Iterator[Path]:
-    """Files below a folder; hidden ones are passed over, and folders that may not be listed are `refused`.
+    """Files below a folder; hidden ones that are no secrets are left out. Folders that may not be listed are `refused`.
 
     Folders of programs, linked ones, and what a `.hocketignore` names are `left_out`.
     """
@@ -191,14 +210,16 @@ def _files(folder: Path, refused: Callable[[OSError], None], left_out: Callable[
             left_out(Path(place, name))
         folders[:] = kept
         yield from (
-            Path(place, name) for name in sorted(names) if not name.startswith(".") and not _matches(name, own, "")
+            Path(place, name)
+            for name in sorted(names)
+            if (not name.startswith(".") or has_secret_name(name)) and not _matches(name, own, "")
         )
 
 
 def _is_left_out(folder: Path, rules: Sequence[str]) -> bool:
     # os.path's, since Path's raise where a folder may be listed and not entered.
     is_program = folder.name in PROGRAMS or os.path.isfile(folder / "pyvenv.cfg")
-    return is_program or os.path.islink(folder) or _matches(folder.name, rules, "/")
+    return is_program or os.path.islink(folder) or _matches(folder.name, rules, "/") or bool(why_apart(folder))
 
 
 def _matches(name: str, rules: Sequence[str], kind: str) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
 
 import pytest
 import structlog
 
 from hocket_bus.config import from_values
 from hocket_bus.errors import BadConfiguration
-from hocket_bus.log import setup
+from hocket_bus.log import AT_ONCE, BoundedRecords, setup
 from hocket_bus.sockets.bus import REST_S, GuardedLoop
 from hocket_retrieval.config import RetrievalConfig
 
@@ -70,3 +71,43 @@ def test_a_loop_that_fails_every_turn_rests_and_goes_on(monkeypatch: pytest.Monk
     assert len(seen) == 8
     assert len(logged) == 5
     assert rests == [REST_S] * 2
+
+
+@pytest.mark.parametrize("style", ["json", "people"])
+def test_a_hostile_peer_fills_no_log(style: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """However much it sends, each line is short, and of an event so many are written; other events go on."""
+    setup("info", style)  # type: ignore[arg-type]
+    log = structlog.get_logger("test")
+    for _ in range(3_000):
+        log.warning("bad message", name="x\u202e\x1b[2J" + "y" * 10_000)
+    log.warning("another event")
+    said = capsys.readouterr().err
+    assert 100 <= len(said.splitlines()) <= 300
+    assert len(said) < 300_000
+    assert "another event" in said
+    assert "\u202e" not in said
+    assert "\\u202e" not in said
+    assert "\x1b[2J" not in said
+
+
+def test_what_was_left_out_is_counted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """By the next line of the event."""
+    setup("info", "json")
+    now_s = 100.0
+    monkeypatch.setattr("hocket_bus.log.time.monotonic", lambda: now_s)
+    log = structlog.get_logger("test")
+    for _ in range(AT_ONCE + 7):
+        log.warning("bad message")
+    now_s += 1.0
+    log.warning("bad message")
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [line.get("left_out", 0) for line in lines] == [0] * AT_ONCE + [7]
+
+
+def test_what_libraries_log_is_bounded_too() -> None:
+    """By its event, whatever the values are."""
+    bounded = BoundedRecords()
+    records = [logging.LogRecord("uvicorn", 30, "", 1, "bad %s", (f"x\u202e{n}" * 999,), None) for n in range(3_000)]
+    kept = [record for record in records if bounded.filter(record)]
+    assert 100 <= len(kept) <= 300
+    assert all(len(record.getMessage()) <= 500 and "\u202e" not in record.getMessage() for record in kept)

@@ -106,3 +106,37 @@ def test_where_a_pin_cannot_be_written_the_key_is_not_taken(tmp_path: Path) -> N
     (tmp_path / "folder").write_text("a file")
     with pytest.raises(Unavailable, match="make its folder writable"):
         Pins(tmp_path / "folder" / FILE).check("ben", FIRST)
+
+
+def test_a_device_is_pinned_by_hand_before_or_behind_its_first_key(pins: Pins) -> None:
+    """Only the key of that fingerprint is by hand; another one is refused, be it the first."""
+    pins.check("ben", FIRST)
+    assert not pins.is_by_hand("ben", FIRST)
+    pins.pin("ben", f" {fingerprint(FIRST).upper()} ")
+    assert pins.is_by_hand("ben", FIRST)
+    assert not pins.is_by_hand("ben", SECOND)
+    pins.pin("anna", fingerprint(SECOND))
+    with pytest.raises(Forbidden, match="hocket keys forget anna"):
+        pins.check("anna", FIRST)
+    assert pins.check("anna", SECOND)
+    assert pins.is_by_hand("anna", SECOND)
+    pins.forget("anna")
+    assert {*pins.by_hand()} == {"ben"}
+
+
+def test_what_does_not_fit_what_was_seen_is_not_pinned_by_hand(pins: Pins) -> None:
+    pins.check("ben", FIRST)
+    with pytest.raises(BadRequest, match="hocket keys forget ben"):
+        pins.pin("ben", fingerprint(SECOND))
+    for name, shown in (("", fingerprint(FIRST)), ("b\x1b[1m", fingerprint(FIRST)), ("eve", "abcd"), ("eve", "")):
+        with pytest.raises(BadRequest, match="hocket keys show"):
+            pins.pin(name, shown)
+    assert pins.by_hand() == {}
+
+
+def test_who_is_pinned_by_hand_has_a_place_in_a_full_file() -> None:
+    pins = Pins(None)
+    for number in range(MAX_PINS):
+        pins.check(str(number), FIRST)
+    pins.pin("ben", fingerprint(SECOND))
+    assert pins.check("ben", SECOND)

@@ -132,15 +132,15 @@ def test_too_much_is_refused_and_leaves_nothing(shelf: Shelf) -> None:
 def test_each_key_has_a_folder_of_its_own(shelf: Shelf) -> None:
     """It sees and removes what it has sent, and nothing of others; without the right it sends nothing."""
     file = shelf.folder / "people.json"
-    own = str(shelf.uploads / "anna")
-    anna = people.invite(file, "anna", folders=(own,), may_upload=True)
-    ben = people.invite(file, "ben", folders=(str(shelf.uploads / "ben"),), may_upload=True)
+    anna = people.invite(file, "anna", folders=("/none",), may_upload=True, uploads=shelf.uploads)
+    ben = people.invite(file, "ben", folders=("/none",), may_upload=True, uploads=shelf.uploads)
+    own, other = (person.folders[1] for person in people.listed(file))
     reader = people.invite(file, "reader")
     mine, his = shelf.put("a.md", key=anna).json()["name"], shelf.put("b.md", b"Of Ben.", key=ben).json()["name"]
     assert (shelf.names(anna), shelf.names(ben), shelf.names(reader)) == ([mine], [his], [mine, his])
     assert [each["removable"] for each in shelf.ask("GET", "/documents", anna).json()["documents"]] == [True]
     assert shelf.put("c.md", key=reader).status_code == 403
-    for key, name in ((ben, mine), (reader, mine), (anna, own), (ben, f"{shelf.uploads}/ben/../anna/a.md")):
+    for key, name in ((ben, mine), (reader, mine), (anna, own), (ben, f"{other}/../{Path(own).name}/a.md")):
         assert shelf.ask("DELETE", f"/documents/{quote(name, safe='')}", key).status_code == 403
     assert shelf.ask("GET", f"/documents/{quote(his, safe='')}", anna).status_code == 403
     assert shelf.ask("DELETE", f"/documents/{quote(mine, safe='')}", anna).status_code == 200

@@ -19,6 +19,7 @@ from waiting import WAIT_S
 CHAT = "/v1/chat/completions"
 WHOLE = b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n"
 PAGE = "https://chat.example"
+OF_JSON = {"content-type": "application/json"}
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +92,7 @@ def test_a_body_that_is_too_long_is_refused(front: Served) -> None:
     """Whether its length is announced or not."""
     long = json.dumps({"model": "hocket", "messages": [{"role": "user", "content": "x" * 30_000}]}).encode()
     for content in (long, iter([long[:15_000], long[15_000:]])):
-        refused = httpx2.post(front.url + CHAT, content=content, timeout=WAIT_S)
+        refused = httpx2.post(front.url + CHAT, content=content, headers=OF_JSON, timeout=WAIT_S)
         assert (refused.status_code, refused.json()["error"]["code"]) == (413, "too_long")
     head = f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 9999999\r\n\r\n"
     assert b" 413 " in raw(front, head.encode())
@@ -165,7 +166,7 @@ def test_what_there_is_not_is_a_404_in_the_apis_shape(front: Served, path: str) 
     "body", [b"", b"x", b"[]", b"1", b"{", b"\xff\xfe", b'{"model": "\xff"}', b"[" * 9_000, b'{"a":' * 3_000, b"null"]
 )
 def test_what_is_no_request_is_a_400(front: Served, body: bytes) -> None:
-    refused = httpx2.post(front.url + CHAT, content=body, timeout=WAIT_S)
+    refused = httpx2.post(front.url + CHAT, content=body, headers=OF_JSON, timeout=WAIT_S)
     assert (refused.status_code, refused.json()["error"]["type"]) == (400, "invalid_request_error")
 
 
@@ -202,7 +203,7 @@ def test_no_request_makes_the_gateway_fail(front: Served, number: int) -> None:
     @given(st.sampled_from(PATHS), BODIES)
     def law(path: str, body: dict[str, object]) -> None:
         content = json.dumps(body).encode("utf-8", "replace")
-        got = httpx2.post(front.url + path, content=content, timeout=WAIT_S)
+        got = httpx2.post(front.url + path, content=content, headers=OF_JSON, timeout=WAIT_S)
         assert got.status_code < 500, (path, body, got.text)
         if got.status_code >= 400:
             error = got.json()["error"]

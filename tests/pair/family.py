@@ -18,6 +18,8 @@ from harness import Pair
 from hocket_bus import keys
 from hocket_bus.keys import Peer
 from hocket_bus.messages import Done, Held, Ingest, Ingested, Keep, ListSubgraphs, Subgraphs
+from hocket_bus.pins import Pins, fingerprint
+from hocket_bus.sealing import SealingKey
 from hocket_bus.sockets import new_key_pair
 from hocket_daemon.aggregation.settings import GroupSettings
 from hocket_daemon.cloud import CloudDaemon
@@ -101,10 +103,18 @@ class Family:
             self.ingest(made, text)
         policy = {"summaries": True, "evidence": True} | egress
         settings = EgressSettings(ledger=str(made.folder / "ledger"), **policy)  # type: ignore[arg-type]
+        if "*" in settings.drafts_for:
+            self._pin_all(made)
         made.start_device(link=self.at, name=name, egress=settings, gate=gate, group=group, read_s=read_s)
         made.join()
         self.devices[name] = made
         return made
+
+    def _pin_all(self, made: Pair) -> None:
+        """By hand, as their owners would."""
+        pins = Pins.beside(made.folder / "ledger")
+        for name, pair in self._device_keys.items():
+            pins.pin(name, fingerprint(SealingKey.of_secret(pair.secret).public))
 
     def _prepared(self, name: str) -> Pair:
         made = Pair(self._place(name), self.models, stack=self.stack)

@@ -11,6 +11,7 @@ from hocket_bus import config
 from hocket_bus.errors import BadConfiguration, BadRequest
 from hocket_bus.keys import Keys
 from hocket_bus.messages import Subgraph
+from hocket_bus.sealing import SealingKey
 from hocket_daemon.config import CloudSettings, DeviceSettings
 from hocket_tools.graph import calibrating, picture
 from hocket_tools.pair import trial
@@ -116,3 +117,13 @@ def test_questions_are_read_with_the_document_that_answers(tmp_path: Path) -> No
     found = calibrating.read(path)
     assert [each.document for each in found[:2]] == ["", "a.txt"]
     assert len(found) == 20
+
+
+def test_the_devices_of_a_trial_have_pinned_each_other_by_hand(home: Home) -> None:
+    """By the keys that they will show, and nobody else: so drafts_for = ["*"] means them."""
+    devices = trial.devices(home)
+    keys = {each.at.name: SealingKey.of_secret(Keys(each.at / "keys").own.secret).public for each in devices}
+    for device in devices:
+        pins, others = device.pins(), {name: key for name, key in keys.items() if name != device.at.name}
+        assert {*pins.by_hand()} == {*others}
+        assert all(pins.is_by_hand(name, key) and pins.check(name, key) for name, key in others.items())

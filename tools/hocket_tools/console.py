@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import IO, Any, TextIO, cast
 
 import typer
 from rich.console import Console
@@ -12,7 +12,9 @@ from rich.text import Text
 from hocket_bus import as_json
 from hocket_bus.errors import BadRequest, HocketError
 from hocket_bus.messages import AggregationOutcome, DispatchOutcome, Done, Origin, Passage, Source, Waiting
+from hocket_bus.visible import visible, visible_line
 from hocket_tools.pair.hints import shortened_in
+from hocket_tools.terminal import VisibleStream
 
 STYLES: dict[Source, str] = {
     "both": "green",
@@ -29,17 +31,22 @@ MEANING: dict[Source, str] = {
     "solo": "one side alone",
 }
 PIPE_COLUMNS = 1000  # programs get whole names, people get what fits
-_CONTROL = {code: "\ufffd" for code in (*range(32), 127, *range(128, 160)) if chr(code) not in "\n\t"}
 
 
 def out() -> Console:
     """Standard output; colours only on a terminal and without NO_COLOR."""
-    return Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else PIPE_COLUMNS)
+    width = None if sys.stdout.isatty() else PIPE_COLUMNS
+    return Console(file=_guarded(sys.stdout), highlight=False, soft_wrap=True, width=width)
 
 
 def err() -> Console:
     """Standard error, for whatever is not the answer itself."""
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+    return Console(file=_guarded(sys.stderr), stderr=True, highlight=False, soft_wrap=True)
+
+
+def _guarded(stream: TextIO) -> IO[str]:
+    """What people are to read passes it at a pipe, too."""
+    return cast("IO[str]", VisibleStream(stream))
 
 
 def for_people(text: str, console: Console) -> str:
@@ -86,13 +93,13 @@ def token(text: str, source: Source) -> Text:
 
 
 def printable(text: str) -> str:
-    """`text` with control characters replaced, except line breaks and tabs."""
-    return text.translate(_CONTROL)
+    """`text` with what controls a terminal, turns text around or hides replaced, except line breaks and tabs."""
+    return visible(text)
 
 
 def one_line(text: str) -> str:
     """`text`, such as a file's name, without line breaks either."""
-    return " ".join(printable(text).split("\n"))
+    return visible_line(text)
 
 
 def summary(done: Done) -> str:

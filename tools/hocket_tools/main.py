@@ -17,6 +17,7 @@ from typer.exceptions import Abort, TyperException
 
 from hocket_bus import log
 from hocket_bus.errors import BadConfiguration, BadRequest, HocketError, Unavailable
+from hocket_bus.visible import visible_line
 from hocket_tools.commands import (
     alone,
     ask,
@@ -45,6 +46,7 @@ from hocket_tools.commands import (
 )
 from hocket_tools.laboratory import add_commands
 from hocket_tools.pair.hints import shortened_in
+from hocket_tools.terminal import guard_terminal
 
 FAILED, USAGE, UNAVAILABLE, CONFIGURATION, INTERRUPTED, UNREAD = 1, 2, 69, 78, 130, 141
 
@@ -106,6 +108,7 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command line; returns its exit status."""
+    guard_terminal()
     log.setup("warning")
     try:
         result = app(arguments, prog_name="hocket", standalone_mode=False)
@@ -153,7 +156,7 @@ def _give_up_output() -> None:
 
 def complain(text: str) -> None:
     """One line on standard error, its paths short for people."""
-    line = " ".join(text.split())
+    line = visible_line(" ".join(text.split()))
     sys.stderr.write(f"hocket: {shortened_in(line) if sys.stderr.isatty() else line}\n")
 
 

@@ -126,9 +126,15 @@ class GroupLeader(DraftingLeader):
                 self._reply.route.found([member.name for member in outcome.members], named=bool(self._invited.names))
             for line in outcome.notices:
                 self._notify(line)
-            for found in outcome.members:
+            for found in self._wanted(outcome.members):
                 self._seat(found)
         self._changed()
+
+    def _wanted(self, found: Sequence[FoundMember]) -> list[FoundMember]:
+        """Those of them that were asked for, each once: a cloud could tell of others."""
+        names, most = self._invited.names, self._invited.settings.members
+        known = {member.name: member for member in found if not names or member.name in names}
+        return [*known.values()][: len(names) or most]
 
     def _seat(self, found: FoundMember) -> None:
         if found.name in (CLOUD, _FINDING):
@@ -136,7 +142,7 @@ class GroupLeader(DraftingLeader):
             return
         try:
             take = partial(self._take, found.name)
-            peer = self._invited.circle.seat(self._invited.cloud, self.id, found, take)
+            peer = self._invited.circle.seat(self._invited.cloud, self.id, found, take, self._notify)
         except HocketError as error:
             self._notify(str(error))
         else:

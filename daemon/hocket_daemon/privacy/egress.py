@@ -82,7 +82,8 @@ class EgressSettings(ServerEgressSettings, frozen=True, forbid_unknown_fields=Tr
         tuple[Annotated[str, Meta(min_length=1, max_length=64)], ...],
         Meta(
             description="devices of the group that get next-token distributions made from this device's documents, "
-            'sealed, and the names of those documents: `["anna"]`, or `["*"]` for all'
+            'sealed, and the names of those documents: `["anna"]`, or `["*"]` for all that are pinned by hand '
+            "(`hocket keys pin`)"
         ),
     ] = ()
     memory: Annotated[

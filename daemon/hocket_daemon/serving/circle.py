@@ -28,8 +28,11 @@ class Circle(Protocol):
         `done` is called once, unless the session leaves before; nothing else ends the wait.
         """
 
-    def seat(self, cloud: Peer, session: bytes, member: FoundMember, take: Take) -> Peer:
-        """A member of a session that this device leads. Raises Forbidden where its key is another one than before."""
+    def seat(self, cloud: Peer, session: bytes, member: FoundMember, take: Take, notify: Callable[[str], None]) -> Peer:
+        """A member of a session that this device leads; `notify` gets a line where it was never seen before.
+
+        Raises Forbidden where its key is another one than before.
+        """
 
     def met(self, member: MemberOutcome) -> None:
         """What a member's part in an answer was."""

@@ -6,6 +6,7 @@ Everything runs on the main thread.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -31,7 +32,7 @@ from hocket_bus.messages import (
     Sources,
     Unreached,
 )
-from hocket_bus.pins import Pins
+from hocket_bus.pins import Pins, fingerprint
 from hocket_bus.sealing import Channel, SealingKey
 from hocket_bus.sockets import Link, Received, Routes
 
@@ -139,6 +140,7 @@ class SealedCircle:
         self._met: dict[str, Met] = {}
         self._rtts_s: dict[str, float] = {}  # to members, as the cloud has told last
         self._bad_boxes = RateLimitedLog(log, "bad sealed box")
+        self._not_told = RateLimitedLog(log, "no drafts for a device")
 
     def add_to(self, at_peer: Routes) -> None:
         """Take what the cloud sends."""
@@ -160,9 +162,10 @@ class SealedCircle:
             del self._finding[asked.session]
             done(error)
 
-    def seat(self, cloud: Peer, session: bytes, member: FoundMember, take: Take) -> Peer:
+    def seat(self, cloud: Peer, session: bytes, member: FoundMember, take: Take, notify: Callable[[str], None]) -> Peer:
         """See `Circle`."""
-        self._check_key(member.name, member.key)
+        if self._is_new(member.name, member.key):
+            notify(_of_new(member.name, member.key))
         self._rtts_s[member.name] = member.rtt_s
         peer = self._peer(cloud, session, member)
         self._led[session, member.name] = _Seat(peer, take)
@@ -182,9 +185,20 @@ class SealedCircle:
 
     def facts(self) -> dict[str, str]:
         """Lines for `hocket status`."""
-        allowed = ", ".join(self._egress.drafts_for) or "nobody"
+        for_whom = ("members pinned by hand" if name == ANYBODY else name for name in self._egress.drafts_for)
         lines = [f"{name} {met.fact(self._rtts_s.get(name))}" for name, met in sorted(self._met.items())]
-        return {"drafts leave for": allowed, "members met": notice_text("; ".join(lines) or "none yet")}
+        return {
+            "drafts leave for": ", ".join(for_whom) or "nobody",
+            "members met": notice_text("; ".join(lines) or "none yet"),
+            "members not pinned by hand": notice_text(self._unconfirmed() or "none"),
+        }
+
+    def _unconfirmed(self) -> str:
+        try:
+            pinned, by_hand = self._pins.names(), self._pins.by_hand()
+        except HocketError as error:
+            return str(error)
+        return "; ".join(f"{name} {fingerprint(key)}" for name, key in sorted(pinned.items()) if name not in by_hand)
 
     def metrics(self) -> dict[str, float]:
         """The same for programs."""
@@ -207,9 +221,12 @@ class SealedCircle:
         gate = PeerGate(self._egress, f"{member.name}, sealed", self._ledger, also=told)
         return SealedPeer(member.name, session, member.key, member.rtt_s, self._own, cloud, gate, channel)
 
-    def _check_key(self, name: str, key: bytes) -> None:
-        if self._pins.check(name, key):
-            log.info("a device of the group is known from now on", device=name)
+    def _is_new(self, name: str, key: bytes) -> bool:
+        """Whether this key of a device was seen never before; it is pinned. Raises as `Pins.check` does."""
+        is_new = self._pins.check(name, key)
+        if is_new:
+            log.warning("a device of the group is new", notice=_of_new(name, key))
+        return is_new
 
     def _on_found(self, event: Received) -> None:
         found = event.message
@@ -263,7 +280,7 @@ class SealedCircle:
         try:
             self._check_allowed(box.member, channel.peer)
         except HocketError as error:
-            log.warning("no drafts for a device", device=box.member, reason=str(error))
+            self._not_told.note(device=box.member, reason=str(error))
             reply = Forbidden(error.text)  # what to do about it is for its own owner
             peer.send(refused(reply, opening.session, opening.epoch))
             return
@@ -273,10 +290,14 @@ class SealedCircle:
         self._openings.take(opening, peer)
 
     def _check_allowed(self, name: str, key: bytes) -> None:
-        """Raises Forbidden, and as `Pins.check` does."""
-        if not {name, ANYBODY} & {*self._egress.drafts_for}:
+        """Raises Forbidden, and as `Pins.check` does. Whom nobody here has named is pinned by no opening."""
+        if name in self._egress.drafts_for:
+            self._is_new(name, key)
+        elif ANYBODY not in self._egress.drafts_for:
             raise Forbidden(f"its owner lets no drafts leave for {name}")
-        self._check_key(name, key)
+        elif not self._pins.is_by_hand(name, key):
+            remedy = f"if its owner says so, too: hocket keys pin {shlex.quote(name)} {fingerprint(key)}"
+            raise Forbidden(f"its owner has not pinned {name} by hand", remedy)
 
     def _on_unreached(self, event: Received) -> None:
         lost = event.message
@@ -300,6 +321,13 @@ def _as_it_leaves(message: Message) -> Message:
         return message
     places = [msgspec.structs.replace(place, document=PurePath(place.document).name) for place in message.places]
     return msgspec.structs.replace(message, places=places)
+
+
+def _of_new(name: str, key: bytes) -> str:
+    """The notice that a device was seen for the first time."""
+    shown = fingerprint(key)
+    text = f"{name} is new in the group, with the fingerprint {shown}, as the cloud tells it"
+    return notice_text(f"{text}: compare it with its owner, then run: hocket keys pin {shlex.quote(name)} {shown}")
 
 
 def _packed(message: Message) -> bytes:

@@ -34,7 +34,7 @@ async def embed(request: Request) -> Response:
     gateway: Gateway = request.app.state.gateway
     wanted = await read(request, EmbedRequest, gateway.settings.max_body_bytes)
     began_ns = time.monotonic_ns()
-    rows = await vectors(gateway, wanted.model, texts_of(wanted.input, "input"), "input")
+    rows = await vectors(gateway, request.state.person, wanted.model, texts_of(wanted.input, "input"), "input")
     found = {"model": wanted.model, "embeddings": [numbers(row) for row in rows]}
     return json_response({**found, "total_duration": time.monotonic_ns() - began_ns, "load_duration": 0})
 
@@ -43,5 +43,5 @@ async def older(request: Request) -> Response:
     """Raises Refusal, HocketError."""
     gateway: Gateway = request.app.state.gateway
     wanted = await read(request, OlderRequest, gateway.settings.max_body_bytes)
-    (row,) = await vectors(gateway, wanted.model, [wanted.prompt], "prompt")
+    (row,) = await vectors(gateway, request.state.person, wanted.model, [wanted.prompt], "prompt")
     return json_response({"embedding": numbers(row)})

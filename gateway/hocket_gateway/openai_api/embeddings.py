@@ -33,7 +33,9 @@ async def embeddings(request: Request) -> Response:
     gateway: Gateway = request.app.state.gateway
     wanted = await read(request, EmbeddingsRequest, gateway.settings.max_body_bytes)
     role: Role = "query" if wanted.input_type.endswith("query") else "document"
-    rows = await vectors(gateway, wanted.model, texts_of(wanted.input, "input"), "input", role)
+    rows = await vectors(
+        gateway, request.state.person, wanted.model, texts_of(wanted.input, "input"), "input", role=role
+    )
     length = len(numbers(rows[0]))
     if wanted.dimensions not in (None, length):
         raise unsupported("dimensions", f"a vector has {length} numbers", "leave out dimensions")

@@ -20,7 +20,7 @@ from ..response_store import StoredResponse
 from ..sending import EventStream, json_response, whole
 from ..ways import way_named
 from .background import Running
-from .resource import MAX_CHAIN, Resource, ResponseRequest, asked_messages, response_options
+from .resource import MAX_CHAIN, Resource, ResponseRequest, asked_messages, check_size, response_options
 from .response_events import Keep, events
 
 Messages = list[dict[str, str]]
@@ -39,6 +39,8 @@ async def create(request: Request) -> Response:
     is_kept = gateway.responses is not None and wanted.store is not False
     if wanted.background and not is_kept:
         raise unsupported("background", "a response in the background is stored", "leave out store")
+    if is_kept:
+        check_size(wanted, asked)
     answer = await gateway.questions.ask(person, way, options)
     resource = Resource(answer, wanted, stored=is_kept)
     keep = _keeper(gateway, person, wanted, asked) if is_kept else _forget
@@ -53,7 +55,7 @@ async def create(request: Request) -> Response:
 
 def _started(gateway: Gateway, person: Person, answer: Answer, resource: Resource, *, keep: Keep, base: str) -> Running:
     """The response, which goes on by itself."""
-    running = Running(person.name, resource.begun())
+    running = Running(person.account, resource.begun())
 
     def ended(value: dict[str, Any]) -> None:
         running.resource = value
@@ -98,7 +100,7 @@ async def delete(request: Request) -> Response:
     if _running(request) is not None:
         await gateway.background.forget(id)
         if gateway.responses is not None:
-            gateway.responses.forget(id, person.name)
+            gateway.responses.forget(id, person.account)
     else:
         found = _found(request)
         assert gateway.responses is not None
@@ -108,7 +110,7 @@ async def delete(request: Request) -> Response:
 
 def _running(request: Request) -> Running | None:
     person: Person = request.state.person
-    return _gateway(request).background.find(request.path_params["id"], person.name)
+    return _gateway(request).background.find(request.path_params["id"], person.account)
 
 
 def _after(request: Request) -> int:
@@ -132,7 +134,7 @@ def _found(request: Request) -> StoredResponse:
 
 
 def _stored(gateway: Gateway, person: Person, id: str, param: str) -> StoredResponse:
-    found = gateway.responses.find(id, person.name) if gateway.responses is not None else None
+    found = gateway.responses.find(id, person.account) if gateway.responses is not None else None
     if found is None:
         text = f"there is no response '{id[:100]}'"
         raise Refusal(404, text, "it was not stored, or is another person's", "response_not_found", param=param)
@@ -160,7 +162,7 @@ def _keeper(gateway: Gateway, person: Person, wanted: ResponseRequest, asked: Me
         if resource["status"] == "failed":  # there is nothing to go on from
             return
         previous, raw = wanted.previous_response_id or "", as_json.encoded(resource)
-        stored = StoredResponse(resource["id"], person.name, previous, as_json.encoded(asked), raw)
+        stored = StoredResponse(resource["id"], person.account, previous, as_json.encoded(asked), raw)
         try:
             gateway.responses.put(stored)
         except sqlite3.Error as error:

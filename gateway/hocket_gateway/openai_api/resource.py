@@ -20,6 +20,8 @@ from .wanted import Content, Wanted, options_of, text_of
 
 LOGPROBS = "message.output_text.logprobs"  # what of a response may be included
 MAX_CHAIN = MAX_TURNS  # responses before this one that are asked with it
+MAX_METADATA, MAX_KEY_CHARS, MAX_VALUE_CHARS = 16, 64, 512
+MAX_STORED_BYTES = 256 << 10  # of what is asked, in a response that is stored
 CODES = {400: "invalid_prompt", 429: "rate_limit_exceeded"}  # the API has few words for why a response failed
 
 
@@ -61,6 +63,7 @@ def response_options(wanted: ResponseRequest) -> Options:
         raise unsupported("tools", "hocket calls no tools", "leave out tools")
     if wanted.conversation:
         raise unsupported("conversation", "there are no conversations", "use store and previous_response_id")
+    _check_metadata(wanted.metadata or {})
     kind = ((wanted.text or {}).get("format") or {}).get("type", "text")
     if kind != "text":
         raise unsupported("text", "an answer is text, in no other format", "leave out text.format")
@@ -68,6 +71,23 @@ def response_options(wanted: ResponseRequest) -> Options:
     if wanted.max_output_tokens is not None:
         options["max_tokens"] = wanted.max_output_tokens
     return options
+
+
+def check_size(wanted: ResponseRequest, asked: list[dict[str, str]]) -> None:
+    """Raises Refusal for what is too long to be stored."""
+    size = sum(len(each["content"].encode("utf-8", "replace")) for each in asked)
+    size += len((wanted.instructions or "").encode("utf-8", "replace"))
+    if size > MAX_STORED_BYTES:
+        text = f"input and instructions have more than {MAX_STORED_BYTES} bytes, which is too long to be stored"
+        raise Refusal(413, text, "shorten them, or send store: false", "too_long", param="input")
+
+
+def _check_metadata(metadata: dict[str, str]) -> None:
+    """Raises Refusal beyond what the API allows."""
+    is_long = any(len(key) > MAX_KEY_CHARS or len(value) > MAX_VALUE_CHARS for key, value in metadata.items())
+    if is_long or len(metadata) > MAX_METADATA:
+        text = f"more than {MAX_METADATA} pairs, or one over {MAX_KEY_CHARS} and {MAX_VALUE_CHARS} characters"
+        raise Refusal(400, text, "shorten metadata", "bad_request", param="metadata")
 
 
 def asked_messages(wanted: ResponseRequest) -> list[dict[str, str]]:

@@ -99,6 +99,7 @@ def _sums(entries: Iterable[tuple[str, Entry]]) -> dict[str, dict[str, int]]:
 
 def _show(rows: dict[str, dict[str, int]], by: By) -> None:
     from rich.table import Table
+    from rich.text import Text
 
     from hocket_tools import console
 
@@ -107,7 +108,9 @@ def _show(rows: dict[str, dict[str, int]], by: By) -> None:
     for name in (*classes, "bytes"):
         table.add_column(name, justify="right")
     for name, sizes in rows.items():
-        table.add_row(name, *(f"{sizes.get(kind, 0):,}" for kind in classes), f"{sum(sizes.values()):,}")
+        table.add_row(
+            Text(console.one_line(name)), *(f"{sizes.get(kind, 0):,}" for kind in classes), f"{sum(sizes.values()):,}"
+        )
     if len(rows) > 1:
         totals = [sum(sizes.get(kind, 0) for sizes in rows.values()) for kind in classes]
         table.add_row("all", *(f"{total:,}" for total in totals), f"{sum(totals):,}")

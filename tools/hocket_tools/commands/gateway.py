@@ -93,11 +93,14 @@ def new(
     from hocket_tools.pair.meant import folders_named
 
     settings = serve_settings(home, config)
-    folders = folders_named(within)
-    if folders and may_upload and settings.uploads:  # what it sends it reads, too
-        folders = (*folders, str(Path(settings.uploads) / name))
     key = invite(
-        Path(settings.people), name, alone_only=alone_only, folders=folders, may_upload=may_upload, at_once=at_once
+        Path(settings.people),
+        name,
+        alone_only=alone_only,
+        folders=folders_named(within),
+        may_upload=may_upload,
+        at_once=at_once,
+        uploads=Path(settings.uploads) if settings.uploads else None,
     )
     typer.echo(key)
     typer.echo("it is not kept and cannot be shown again; from now on every request needs a key", err=True)

@@ -129,6 +129,23 @@ def forget(
     typer.echo(f"the key of {name} is forgotten; the next one that it shows is pinned")
 
 
+@app.command(epilog="Example: hocket keys pin ben abcd-efgh-ijkl-mnop-qrst")
+def pin(
+    name: Annotated[str, typer.Argument(help="What that device of the group calls itself.")],
+    fingerprint: Annotated[str, typer.Argument(help="What `hocket keys show` prints there: in a group.")],
+    home: Home = None,
+) -> None:
+    """Say that a device of the group is who it says it is: its owner has told you this fingerprint.
+
+    Until then its key is what the cloud has told of it. With drafts_for = \\["*"] it gets drafts from then on.
+    """
+    from hocket_tools import console
+    from hocket_tools.pair.home import Home as Pair
+
+    Pair.find(home).pins().pin(name, fingerprint)
+    typer.echo(console.one_line(f"{name} is pinned by hand; another key under its name is refused"))
+
+
 @app.command("list", epilog="Example: hocket keys list --json")
 def list_peers(
     home: Home = None, as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False
@@ -139,16 +156,19 @@ def list_peers(
     from hocket_tools.pair.home import Home as Pair
 
     peers = sorted(read_peers(_folder(home)).items())
-    pinned = sorted(Pair.find(home).pins().names().items())
+    pins = Pair.find(home).pins()
+    pinned, by_hand = sorted(pins.names().items()), pins.by_hand()
     if as_json:
-        print_json(_records(peers, pinned))
+        print_json(_records(peers, pinned, by_hand))
     else:
         _show_peers(peers)
-        if pinned:
-            _show_pinned(pinned)
+        if pinned or by_hand:
+            _show_pinned(pinned, by_hand)
 
 
-def _records(peers: list[tuple[str, Peer]], pinned: list[tuple[str, bytes]]) -> list[dict[str, object]]:
+def _records(
+    peers: list[tuple[str, Peer]], pinned: list[tuple[str, bytes]], by_hand: dict[str, str]
+) -> list[dict[str, object]]:
     from hocket_bus import pins
     from hocket_bus.keys import fingerprint, listed
 
@@ -171,6 +191,7 @@ def _records(peers: list[tuple[str, Peer]], pinned: list[tuple[str, bytes]]) -> 
             "endpoint": "",
             "may": [],
             "pinned": True,
+            "by_hand": name in by_hand,
         }
         for name, public in pinned
     ]
@@ -186,20 +207,22 @@ def _show_peers(peers: list[tuple[str, Peer]]) -> None:
 
     table = Table("name", "fingerprint", "may", "reached at")
     for name, peer in peers:
-        table.add_row(name, fingerprint(peer.key), listed(peer.rights), Text(peer.endpoint or "-"))
+        told = (name, fingerprint(peer.key), listed(peer.rights), peer.endpoint or "-")
+        table.add_row(*(Text(console.one_line(each)) for each in told))
     console.out().print(table)
 
 
-def _show_pinned(pinned: list[tuple[str, bytes]]) -> None:
+def _show_pinned(pinned: list[tuple[str, bytes]], by_hand: dict[str, str]) -> None:
     from rich.table import Table
     from rich.text import Text
 
     from hocket_bus.pins import fingerprint
     from hocket_tools import console
 
-    table = Table("device of the group", "fingerprint in a group")
-    for name, public in pinned:
-        table.add_row(Text(name), fingerprint(public))
+    table = Table("device of the group", "fingerprint in a group", "pinned")
+    seen = {name: fingerprint(public) for name, public in pinned}
+    for name, shown in sorted((by_hand | seen).items()):
+        table.add_row(Text(console.one_line(name)), shown, "by hand" if name in by_hand else "at first sight")
     console.out().print(table)
 
 

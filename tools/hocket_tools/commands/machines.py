@@ -176,6 +176,7 @@ def _take(here: Home, side: SideName, other: Code, name: str) -> None:
     """Let the other machine do what its side does here, and nothing more. Raises BadRequest."""
     from hocket_bus.errors import BadRequest
     from hocket_bus.keys import Keys, changing_peers, fingerprint
+    from hocket_bus.visible import visible_line
 
     if bool(other.endpoint) == (side == "cloud"):
         raise BadRequest(f"this machine is a {side}, and so is {other.name}", "pair a device with a cloud")
@@ -183,10 +184,12 @@ def _take(here: Home, side: SideName, other: Code, name: str) -> None:
         raise BadRequest("this is the code of this machine", "take it on the other one")
     with changing_peers(here.at / "keys"):
         _add(here, side, other, name)
-    typer.echo(f"{name}, fingerprint {fingerprint(other.key)}: compare it with the one that machine shows")
+    typer.echo(
+        f"{visible_line(name)}, fingerprint {fingerprint(other.key)}: compare it with the one that machine shows"
+    )
     if side == "device":
         here.set_peer(other.endpoint)
-        typer.echo(f"this machine connects to it at {other.endpoint}; it may do nothing here")
+        typer.echo(f"this machine connects to it at {visible_line(other.endpoint)}; it may do nothing here")
     else:
         typer.echo("it may lead sessions of its own questions here, and nothing else")
 

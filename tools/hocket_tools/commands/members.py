@@ -108,13 +108,15 @@ def list_members(home: Folder = None) -> None:
 
 def _show(found: MemberList) -> None:
     from rich.table import Table
+    from rich.text import Text
 
     from hocket_bus.keys import fingerprint
     from hocket_tools import console
 
     table = Table("name", "reached at", "fingerprint", "model", "capacity")
     for name, member in sorted(found.members.items()):
-        table.add_row(name, member.endpoint, fingerprint(member.key), member.model, str(member.capacity))
+        told = (name, member.endpoint, fingerprint(member.key), member.model, str(member.capacity))
+        table.add_row(*(Text(console.one_line(each)) for each in told))
     typer.echo(f"version {found.version} of the owner {fingerprint(found.owner)}")
     console.out().print(table)
 

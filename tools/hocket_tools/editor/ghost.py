@@ -8,6 +8,8 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.formatted_text.utils import fragment_list_len
 from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
 
+from hocket_bus.visible import visible
+
 
 class Ghost(Processor):
     """Draws what `suggestion` says behind the cursor; the text that follows moves on."""
@@ -18,7 +20,7 @@ class Ghost(Processor):
     def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
         """Of one line."""
         document, fragments = transformation_input.document, transformation_input.fragments
-        text = self._suggestion() if transformation_input.lineno == document.cursor_position_row else ""
+        text = visible(self._suggestion()) if transformation_input.lineno == document.cursor_position_row else ""
         if not text:
             return Transformation(fragments)
         at = transformation_input.source_to_display(document.cursor_position_col)

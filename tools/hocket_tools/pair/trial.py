@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from hocket_bus import keys
 from hocket_bus.endpoints import is_tcp
 from hocket_bus.errors import BadConfiguration
-from hocket_bus.keys import Peer
+from hocket_bus.keys import KeyPair, Peer
+from hocket_bus.pins import fingerprint
+from hocket_bus.sealing import SealingKey
 from hocket_bus.sockets import new_key_pair
 from hocket_tools.pair.home import NOTHING, Home
 from hocket_tools.settings import Value
@@ -57,19 +59,29 @@ def prepare(
     own = new_key_pair()
     keys.write_own(home.at / "keys", own)
     peers = {"self": Peer(own.public, at, frozenset({"dial", "watch", "drain"}))}
+    made = {name: _device(Home(home.at / name), own.public, at, device) for name in names}
+    keys.write_peers(
+        home.at / "keys", peers | {name: Peer(key.public, may=frozenset({"pair"})) for name, key in made.items()}
+    )
     for name in names:
-        peers[name] = Peer(_device(Home(home.at / name), own.public, at, device), may=frozenset({"pair"}))
-    keys.write_peers(home.at / "keys", peers)
+        _pin_others(Home(home.at / name), name, made)
 
 
-def _device(home: Home, cloud_key: str, at: str, more: Mapping[str, Value]) -> str:
-    """Its files, with all that devices of a group may send each other on; returns its public key."""
+def _pin_others(home: Home, own: str, made: Mapping[str, KeyPair]) -> None:
+    """Let a device know the others by the keys that were made here: as good as by hand."""
+    for name, key in made.items():
+        if name != own:
+            home.pins().pin(name, fingerprint(SealingKey.of_secret(key.secret).public))
+
+
+def _device(home: Home, cloud_key: str, at: str, more: Mapping[str, Value]) -> KeyPair:
+    """Its files, with all that devices of a group may send each other on; returns its key."""
     home.prepare_side("device", home.at.name, "", {**SHARED, **more})
     home.set_peer(at)
     own = new_key_pair()
     keys.write_own(home.at / "keys", own)
     keys.write_peers(home.at / "keys", {"cloud": Peer(cloud_key, at, frozenset({"dial"}))})
-    return own.public
+    return own
 
 
 def dial(device: Home, cloud: str, at: str) -> None:

@@ -100,7 +100,8 @@ def test_a_key_that_has_changed_is_refused(made: Family) -> None:
         assert client.ask(QUESTION, **options).result().aggregation.solo_steps == []  # type: ignore[arg-type]
         assert anna.device is not None
         pinned = anna.device.circle._pins  # type: ignore[union-attr]
-        pinned._write(pinned.names() | {"ben": bytes(range(32))})
+        pinned.forget("ben")
+        pinned.check("ben", bytes(range(32)))
         stream = client.ask(QUESTION, **options)  # type: ignore[arg-type]
         assert stream.result().aggregation.solo_steps == [0, 1, 2, 3]
     assert any("hocket keys forget ben" in line for line in stream.notices)

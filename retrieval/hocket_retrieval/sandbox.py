@@ -144,6 +144,10 @@ def _start(limits: Limits) -> subprocess.Popen[bytes]:
         process.kill()
         process.wait()
         raise Unavailable("the process that reads documents does not start", "see that there is memory for it")
+    if ready:
+        process.wait()
+        refused = msgspec.msgpack.decode(ready, type=Refused)
+        raise Unavailable(refused.text, refused.remedy)
     return process
 
 

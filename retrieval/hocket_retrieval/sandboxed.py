@@ -24,6 +24,8 @@ from pathlib import Path
 
 import msgspec
 
+from hocket_bus.missing import lack
+
 from . import readers
 from .chunking import spans
 from .errors import DocumentError
@@ -35,6 +37,7 @@ from .limits import READING, RECOGNITION, Limits
 from .outline import borders
 
 _PDEATHSIG, _NO_NEW_PRIVS = 1, 38
+_INSTALL = "pip install 'hocket[retrieval,ocr]'"
 _LAZY = ("encodings", "charset_normalizer", "email", "selectolax")  # they import parts of themselves when first used
 _PDF = b"""%PDF-1.4
 1 0 obj <</Type /Catalog /Pages 2 0 R>> endobj 2 0 obj <</Type /Pages /Kids [3 0 R] /Count 1>> endobj
@@ -57,8 +60,12 @@ def main() -> None:
     asked, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a parser prints is no answer
     limits = RECOGNITION if "--recognise" in sys.argv else READING
-    _load_parsers()
-    recogniser = _loaded_recogniser() if limits.recognises else None
+    try:
+        _load_parsers()
+        recogniser = _loaded_recogniser() if limits.recognises else None
+    except ImportError as error:
+        write_frame(answers, msgspec.msgpack.encode(Refused(*lack("what reads documents", "", _INSTALL, error))))
+        return
     is_worn = partial(_is_over, limits.worn_bytes, os.open("/proc/self/statm", os.O_RDONLY))
     is_installed = recognition.is_installed()
     _lock_in(limits)

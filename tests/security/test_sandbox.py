@@ -7,12 +7,13 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import hostile
 import pytest
 
-from hocket_bus.errors import Cancelled
+from hocket_bus.errors import Cancelled, Unavailable
 from hocket_retrieval import sandbox as sandboxes
 from hocket_retrieval.chunking import spans
 from hocket_retrieval.errors import DocumentError
@@ -165,3 +166,12 @@ def test_a_larger_file_may_take_longer():
     assert READING.processor_s(100 << 10) * sandboxes.PATIENCE < 20
     for limits in (READING, RECOGNITION):
         assert limits.processor_s(1 << 20) < limits.processor_s(10 << 20) < limits.processor_s(1 << 40) == limits.max_s
+
+
+def test_a_parser_that_does_not_load_is_named_with_what_it_lacks(tmp_path, monkeypatch):
+    """It is nothing that more memory would mend."""
+    said = "libodd.so.3: cannot open shared object file: No such file or directory"
+    (tmp_path / "pypdfium2.py").write_text(f"raise ImportError({said!r})")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with closing(Sandbox()) as sandbox, pytest.raises(Unavailable, match="needs libodd.so.3.*apt-get install libodd3 "):
+        sandbox.read(Path("a.txt"), b"a", 100)

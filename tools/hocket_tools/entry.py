@@ -6,6 +6,7 @@ import os
 import sys
 
 INTERRUPTED = 130
+INSTALL = "pip install ./models '.[all]' (in hocket's source folder)"
 
 
 def main() -> None:
@@ -13,10 +14,11 @@ def main() -> None:
     _open_streams()
     try:
         from hocket_tools.main import main as command_line
-    except ModuleNotFoundError as error:
-        missing = f"hocket: the command line needs {error.name}, which is not installed"
-        remedy = "in hocket's source folder: pip install ./models '.[all]'"
-        sys.exit(f'{missing}: {remedy}; or ask with: python -m hocket_client "question"')
+    except ImportError as error:
+        from hocket_bus.missing import lack
+
+        missing = ": ".join(lack("hocket: the command line", "hocket_tools", INSTALL, error))
+        sys.exit(f'{missing}; or ask with: python -m hocket_client "question"')
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     command_line()

@@ -17,6 +17,7 @@ from typer.exceptions import Abort, TyperException
 
 from hocket_bus import log
 from hocket_bus.errors import BadConfiguration, BadRequest, HocketError, Unavailable
+from hocket_bus.missing import lack
 from hocket_tools.commands import (
     alone,
     ask,
@@ -43,6 +44,7 @@ from hocket_tools.commands import (
     train,
     watch,
 )
+from hocket_tools.entry import INSTALL
 from hocket_tools.laboratory import add_commands
 from hocket_tools.pair.hints import shortened_in
 
@@ -116,6 +118,9 @@ def run(arguments: list[str]) -> int:
     except HocketError as error:
         complain(str(error))
         return status_of(error)
+    except ImportError as error:  # of what is only imported where it is needed; a daemon is not started again for it
+        complain(": ".join(lack("hocket", "hocket", INSTALL, error)))
+        return CONFIGURATION
     except SystemExit as left:  # so typer and rich answer a reader that left
         if not isinstance(left.__context__, BrokenPipeError):
             raise

@@ -17,6 +17,7 @@ from hocket_bus.errors import Cancelled, Unavailable
 from hocket_retrieval import sandbox as sandboxes
 from hocket_retrieval.chunking import spans
 from hocket_retrieval.errors import DocumentError
+from hocket_retrieval.formats import recognition
 from hocket_retrieval.frames import ReadDocument
 from hocket_retrieval.limits import READING, RECOGNITION
 from hocket_retrieval.outline import borders
@@ -168,10 +169,14 @@ def test_a_larger_file_may_take_longer():
         assert limits.processor_s(1 << 20) < limits.processor_s(10 << 20) < limits.processor_s(1 << 40) == limits.max_s
 
 
-def test_a_parser_that_does_not_load_is_named_with_what_it_lacks(tmp_path, monkeypatch):
-    """It is nothing that more memory would mend."""
+@pytest.mark.parametrize(("module", "limits"), [("pypdfium2", READING), ("cv2", RECOGNITION)])
+def test_a_parser_that_does_not_load_is_named_with_what_it_lacks(module, limits, tmp_path, monkeypatch):
+    """It is nothing that more memory would mend, or another file."""
     said = "libodd.so.3: cannot open shared object file: No such file or directory"
-    (tmp_path / "pypdfium2.py").write_text(f"raise ImportError({said!r})")
+    (tmp_path / f"{module}.py").write_text(f"raise ImportError({said!r})")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with closing(Sandbox()) as sandbox, pytest.raises(Unavailable, match="needs libodd.so.3.*apt-get install libodd3 "):
+    if limits is RECOGNITION and not recognition.is_installed():
+        pytest.skip(recognition.MISSING)
+    lacks = "needs libodd.so.3.*apt-get install libodd3 "
+    with closing(Sandbox(limits)) as sandbox, pytest.raises(Unavailable, match=lacks):
         sandbox.read(Path("a.txt"), b"a", 100)

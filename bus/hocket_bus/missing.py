@@ -1,4 +1,4 @@
-"""Why an optional part does not import: it is not installed, or a library of the system is missing, and which package has it.
+"""Why a part does not import: it is not installed, or a library of the system is missing, and what brings that.
 
 Knows what Python and the loaders of glibc and musl write, and how Debian names the packages of libraries.
 """

@@ -35,6 +35,7 @@ from hocket_bus.sockets import Bus, Event, Gone, Greeted, GuardedLoop, LinkDown,
 
 from .config import DaemonSettings
 from .engine.catalog.engines import open_model, remote_model
+from .engine.catalog.store import stand_in
 from .engine.generators.openai import open_server
 from .engine.language_model import LanguageModel
 from .engine.preemption import Interrupt
@@ -111,6 +112,9 @@ class Daemon:
             self._opened.callback(remote.close)
         else:
             model = open_model(settings.model, side, settings.kv)
+        self._stand_in = "" if self._is_remote else stand_in(settings.model.name, side)
+        if self._stand_in:
+            log.warning("model", name=model.name, why=self._stand_in)
         if model.why:
             log.info("model", name=model.name, compute=model.compute, precision=model.precision, why=model.why)
         self._profiling = Profiling(model, settings.model, side)
@@ -163,6 +167,7 @@ class Daemon:
             shares_drafts=self._shares_drafts,
             rewrites=settings.model.rewrites,
             history=self.history,
+            stand_in=self._stand_in,
         )
         self.services = replace(self.services, gatherer=self.open_gatherer())
         self.modes = modes(self.services, settings, self._parts, lambda: self.circle, self.disclosure)
@@ -363,6 +368,7 @@ class Daemon:
         model = self.services.model
         return {
             "model": model.name,
+            **({"chosen by nobody": self._stand_in} if self._stand_in else {}),
             "compute": self._compute_fact(model),
             "precision": "; ".join(filter(None, (model.precision, model.why))),
             "reading": str(self.services.reading),

@@ -57,7 +57,8 @@ class PlainText(NamedTuple):
 
 
 def read(path: Path, data: bytes, recognise: Recognise | None = None) -> PlainText:
-    """The text of `data`, the bytes of the file at `path`; its suffix says how. Raises DocumentError, MemoryError, ImportError.
+    """The text of `data`, the bytes of the file at `path`; its suffix says how. Raises DocumentError and MemoryError,
+    and ImportError where the program that reads it does not load.
 
     `recognise` finds the text in pictures and scanned pages; None where nothing is installed that does.
     """

@@ -115,12 +115,10 @@ def run(arguments: list[str]) -> int:
         if error.format_message():  # a group without its command has shown its help instead
             complain(f"{error.format_message().rstrip('.')}: see hocket {_command(arguments)}--help")
         return error.exit_code
-    except HocketError as error:
-        complain(str(error))
-        return status_of(error)
-    except ImportError as error:  # of what is only imported where it is needed; a daemon is not started again for it
-        complain(": ".join(lack("hocket", "hocket", INSTALL, error)))
-        return CONFIGURATION
+    except (HocketError, ImportError) as error:
+        failure = error if isinstance(error, HocketError) else BadConfiguration(*lack("hocket", "", INSTALL, error))
+        complain(str(failure))
+        return status_of(failure)
     except SystemExit as left:  # so typer and rich answer a reader that left
         if not isinstance(left.__context__, BrokenPipeError):
             raise

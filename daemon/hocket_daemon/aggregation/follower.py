@@ -15,7 +15,7 @@ from ..engine.runtime.sequences import rows_of
 from ..privacy.disclosure import Disclosure
 from ..serving.evidence import nearest
 from ..serving.follow_up import search_text
-from ..serving.gatherer import Gathered, gathering
+from ..serving.gatherer import MAX_NOTICES, Gathered, gathering
 from ..serving.mode import Facts, Peer
 from ..serving.services import Services
 from ..serving.support import lacking
@@ -25,7 +25,6 @@ from .drafter import Drafter
 from .lookahead import lookahead
 from .schedule import Scheduler
 
-MAX_NOTICES = 16  # devices, and lines about them
 log = structlog.get_logger(__name__)
 
 
@@ -160,7 +159,7 @@ class Follower:
                 retrieval_s=drafter.retrieval_s,
                 prefill_s=drafter.prefill_s,
                 matched=self._gathered.matched[:MAX_NOTICES] if self._gathered else [],
-                notices=self._gathered.notices[:MAX_NOTICES] if self._gathered else [],
+                notices=self._services.notices(self._gathered),
             )
         )
 

@@ -48,7 +48,7 @@ def _adapted(base: PreTrainedModel) -> Module:
     try:
         from peft import LoraConfig, get_peft_model
     except ImportError as error:
-        raise BadConfiguration(*lack("peft, which --lora needs,", "peft", "pip install 'hocket[train]'", error)) from error
+        raise BadConfiguration(*lack("peft, for --lora,", "peft", "pip install 'hocket[train]'", error)) from error
     return get_peft_model(base, LoraConfig(r=RANK, lora_alpha=SCALE, target_modules="all-linear"))
 
 

@@ -100,11 +100,20 @@ def _install(machine: Machine) -> None:
 
 
 def _pair(server: Machine, laptop: Machine) -> None:
-    codes = {}
-    for machine, page in ((server, "Start a server"), (laptop, "Start a laptop")):
-        codes[machine.name] = re.search(r"hocket1-\S+", machine.run(block(page, "/etc/hocket\n")))[0]  # type: ignore[index]
-    server.run(block("Start a server", " CODE").replace("CODE", codes["laptop"]))
-    laptop.run(block("Start a laptop", " CODE").replace("CODE", codes["server"]))
+    laptop.run(
+        block("Start a laptop", " CODE").replace("CODE", code_in(server.run(block("Start a server", "hocket\n"))))
+    )
+    server.run(block("Start a server", " CODE").replace("CODE", code_of(laptop)))
+
+
+def code_of(laptop: Machine) -> str:
+    """What the laptop shows for the server."""
+    return code_in(laptop.run(block("Start a laptop", "hocket\n")))
+
+
+def code_in(said: str) -> str:
+    """The code for the other machine that `hocket pair` shows."""
+    return re.findall(r"hocket1-\S+", said)[0]
 
 
 def _ingest(machine: Machine, side: str, text: str) -> None:

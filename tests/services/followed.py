@@ -100,9 +100,8 @@ def _install(machine: Machine) -> None:
 
 
 def _pair(server: Machine, laptop: Machine) -> None:
-    laptop.run(
-        block("Start a laptop", " CODE").replace("CODE", code_in(server.run(block("Start a server", "hocket\n"))))
-    )
+    code = code_in(server.run(block("Start a server", "hocket\n")))
+    laptop.run(block("Start a laptop", " CODE").replace("CODE", code))
     server.run(block("Start a server", " CODE").replace("CODE", code_of(laptop)))
 
 

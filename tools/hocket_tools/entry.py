@@ -6,7 +6,7 @@ import os
 import sys
 
 INTERRUPTED = 130
-INSTALL = "pip install ./models '.[all]' (in hocket's source folder)"
+INSTALL = "cd HOCKETS_SOURCE && pip install ./models '.[all]'"
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+ALL = "cd HOCKETS_SOURCE && pip install ./models '.[all]'"  # installs every part
 _ABSENT = re.compile(
     r"(?:^|[\s('\"])(?P<glibc>[\w.+-]+\.so[\d.]*): cannot open shared object file"
     r"|Error loading shared library (?P<musl>[\w.+-]+\.so[\d.]*):"

@@ -113,10 +113,7 @@ class Daemon:
         else:
             model = open_model(settings.model, side, settings.kv)
         self._stand_in = "" if self._is_remote else stand_in(settings.model.name, side)
-        if self._stand_in:
-            log.warning("model", name=model.name, why=self._stand_in)
-        if model.why:
-            log.info("model", name=model.name, compute=model.compute, precision=model.precision, why=model.why)
+        _log_choice(model, self._stand_in)
         self._profiling = Profiling(model, settings.model, side)
         self._epoch = int.from_bytes(os.urandom(8), "big")
         self._end_s = inf  # when what is in work then is ended
@@ -399,6 +396,13 @@ class Daemon:
             "events_waiting": float(self.bus.waiting),
             "bad_messages_total": float(self.server.bad_messages.count),
         }
+
+
+def _log_choice(model: LanguageModel, stand_in: str) -> None:
+    if stand_in:
+        log.warning("model", name=model.name, why=stand_in)
+    if model.why:
+        log.info("model", name=model.name, compute=model.compute, precision=model.precision, why=model.why)
 
 
 def _nobody() -> None:

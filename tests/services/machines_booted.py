@@ -72,6 +72,7 @@ class Machine:
         _run("ip", "netns", "add", self._namespace)
         self._cgroup.mkdir()
         (self.root / "etc/hostname").write_text(f"{name}\n")
+        (self.root / "etc/hosts").write_text(f"127.0.0.1 localhost\n127.0.1.1 {name}\n")
         for number in range(len(_site_packages())):
             (self.root / f"{PACKAGES[1:]}/{number}").mkdir(parents=True)
         self._bring_source()

@@ -6,7 +6,6 @@ import os
 import sys
 
 INTERRUPTED = 130
-INSTALL = "cd HOCKETS_SOURCE && pip install ./models '.[all]'"
 
 
 def main() -> None:
@@ -15,9 +14,9 @@ def main() -> None:
     try:
         from hocket_tools.main import main as command_line
     except ImportError as error:
-        from hocket_bus.missing import lack
+        from hocket_bus.missing import ALL, lack
 
-        missing = ": ".join(lack("hocket: the command line", "hocket_tools", INSTALL, error))
+        missing = ": ".join(lack("hocket: the command line", "hocket_tools", ALL, error))
         sys.exit(f'{missing}; or ask with: python -m hocket_client "question"')
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)

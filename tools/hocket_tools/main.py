@@ -17,7 +17,7 @@ from typer.exceptions import Abort, TyperException
 
 from hocket_bus import log
 from hocket_bus.errors import BadConfiguration, BadRequest, HocketError, Unavailable
-from hocket_bus.missing import lack
+from hocket_bus.missing import ALL, lack
 from hocket_tools.commands import (
     alone,
     ask,
@@ -44,7 +44,6 @@ from hocket_tools.commands import (
     train,
     watch,
 )
-from hocket_tools.entry import INSTALL
 from hocket_tools.laboratory import add_commands
 from hocket_tools.pair.hints import shortened_in
 
@@ -116,7 +115,7 @@ def run(arguments: list[str]) -> int:
             complain(f"{error.format_message().rstrip('.')}: see hocket {_command(arguments)}--help")
         return error.exit_code
     except (HocketError, ImportError) as error:
-        failure = error if isinstance(error, HocketError) else BadConfiguration(*lack("hocket", "", INSTALL, error))
+        failure = error if isinstance(error, HocketError) else BadConfiguration(*lack("hocket", "", ALL, error))
         complain(str(failure))
         return status_of(failure)
     except SystemExit as left:  # so typer and rich answer a reader that left

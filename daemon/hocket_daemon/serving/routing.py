@@ -9,7 +9,7 @@ from hocket_bus.messages import AggregationOutcome, DispatchOutcome, GateDecisio
 MAX_NOTICES = 64  # lines of the other side's that a reader is told
 
 
-class Heard:
+class Notices:
     """What the other side had a reader told: each line once, and not without end."""
 
     def __init__(self) -> None:

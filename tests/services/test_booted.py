@@ -10,7 +10,20 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from followed import ASK, PRIVATE, PUBLIC, QUESTION, Booted, Unit, code_of, edit, followed, get_model, until_answered
+from followed import (
+    ASK,
+    BOTH,
+    PRIVATE,
+    PUBLIC,
+    QUESTION,
+    Booted,
+    Unit,
+    code_of,
+    edit,
+    followed,
+    get_model,
+    until_answered,
+)
 from machines_booted import SOURCE, hindrance
 from page import block
 
@@ -48,6 +61,8 @@ def booted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Booted]:
 
 def test_a_question_is_answered_from_both_sides(booted: Booted) -> None:
     until_answered(booted)
+    said = booted.laptop.run(ASK, "anna")
+    assert [share for share in BOTH if not re.search(share, said)] == []
 
 
 def test_an_answer_says_that_nobody_chose_the_model(booted: Booted) -> None:

@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PREFIX ?= /opt/hocket
 ETC = $(DESTDIR)/etc
 
-.PHONY: help demo picture test test-slow test-long test-again test-vllm open-webui fuzz clients docs bench-smoke check install install-vllm install-units lock check-lock clean
+.PHONY: help demo picture test test-slow test-long test-again test-services test-vllm open-webui fuzz clients docs bench-smoke check install install-vllm install-units lock check-lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="	" read -r name what; do \
@@ -33,6 +33,9 @@ test-long: install open-webui .venv-fuzz/ready .venv-clients/ready ## run every 
 	$(MAKE) test-vllm WHAT="long or not long"
 	$(BIN)/hocket model get smollm2 --float
 	$(BIN)/python -m pytest -q --model smollm2 $(addprefix tests/pair/test_,kills.py cuts.py exactness.py model_on_a_server.py) tests/tools/test_privacy.py
+
+test-services: install ## boot the systemd units on two machines, by the commands of docs/systemd.md; as root
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -rs -m long tests/services
 
 # vLLM needs other versions of some packages, and pictures and sound of none.
 install-vllm: ## make .venv-vllm, with vLLM's build for CPUs, for test-vllm
@@ -83,8 +86,10 @@ install: $(READY) ## make .venv and install the locked packages into it
 $(READY): requirements.lock requirements-models.lock pyproject.toml models/pyproject.toml lab/pyproject.toml
 	@test -n "$(PYTHON)" || { echo "hocket needs Python 3.11 or newer with venv; here is:" \
 		"$$(python3 --version 2>/dev/null || echo no python3). On Debian or Ubuntu:" \
-		"sudo apt-get install -y python3 python3-venv make" \
+		"sudo apt-get install -y python3 python3-venv make libgomp1" \
 		"(where python3 is older: python3.11 python3.11-venv)" >&2; exit 1; }
+	@$(PYTHON) -c 'import ctypes; ctypes.CDLL("libgomp.so.1")' 2>/dev/null || { echo "llama.cpp needs libgomp.so.1:" \
+		"on Debian or Ubuntu: sudo apt-get install -y libgomp1" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "installing into .venv: the packages take some minutes to download, the language model (93 MB) some seconds"
 	$(BIN)/python -m pip install --quiet --no-compile -r requirements.lock

@@ -37,6 +37,7 @@ from hocket_bus.unseen import close_daemon
 
 from .config import DaemonSettings
 from .engine.catalog.engines import open_model, remote_model
+from .engine.catalog.store import stand_in
 from .engine.generators.openai import open_server
 from .engine.language_model import LanguageModel
 from .engine.preemption import Interrupt
@@ -113,8 +114,8 @@ class Daemon:
             self._opened.callback(remote.close)
         else:
             model = open_model(settings.model, side, settings.kv)
-        if model.why:
-            log.info("model", name=model.name, compute=model.compute, precision=model.precision, why=model.why)
+        self._stand_in = "" if self._is_remote else stand_in(settings.model.name, side)
+        _log_choice(model, self._stand_in)
         self._profiling = Profiling(model, settings.model, side)
         self._epoch = int.from_bytes(os.urandom(8), "big")
         self._end_s = inf  # when what is in work then is ended
@@ -166,6 +167,7 @@ class Daemon:
             shares_drafts=self._shares_drafts,
             rewrites=settings.model.rewrites,
             history=self.history,
+            stand_in=self._stand_in,
         )
         self.services = replace(self.services, gatherer=self.open_gatherer())
         self.modes = modes(self.services, settings, self._parts, lambda: self.circle, self.disclosure)
@@ -372,6 +374,7 @@ class Daemon:
         model = self.services.model
         return {
             "model": model.name,
+            **({"chosen by nobody": self._stand_in} if self._stand_in else {}),
             "compute": self._compute_fact(model),
             "precision": "; ".join(filter(None, (model.precision, model.why))),
             "reading": str(self.services.reading),
@@ -402,6 +405,13 @@ class Daemon:
             "events_waiting": float(self.bus.waiting),
             "bad_messages_total": float(self.server.bad_messages.count),
         }
+
+
+def _log_choice(model: LanguageModel, stand_in: str) -> None:
+    if stand_in:
+        log.warning("model", name=model.name, why=stand_in)
+    if model.why:
+        log.info("model", name=model.name, compute=model.compute, precision=model.precision, why=model.why)
 
 
 def _nobody() -> None:

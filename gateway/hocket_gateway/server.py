@@ -10,11 +10,11 @@ import time
 from pathlib import Path
 
 import h11
-import msgspec
 import structlog
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from hocket_bus import as_json
 from hocket_bus.ending import Ending
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.log import BoundedRecords
@@ -83,7 +83,7 @@ class TimedProtocol(H11Protocol):
     def send_400_response(self, _: str) -> None:
         """As uvicorn's; the connection ends behind it."""
         refusal = Refusal(400, "what came is no request of HTTP", "send one with one length", "bad_request")
-        body = msgspec.json.encode(refusal.openai())
+        body = as_json.encoded(refusal.openai())
         headers = [*PRIVATE.items(), ("content-type", "application/json"), ("content-length", str(len(body)))]
         response = h11.Response(status_code=400, headers=[*headers, ("connection", "close")], reason=b"Bad Request")
         for event in (response, h11.Data(data=body), h11.EndOfMessage()):

@@ -45,6 +45,12 @@ class ReadDocument(Struct, frozen=True, array_like=True, tag=True):
     scanned: bool = False
 
 
+class Started(Struct, frozen=True, array_like=True, tag=True):
+    """The process has loaded its parsers; `unconfined` says in which respects it is not confined, empty for none."""
+
+    unconfined: str
+
+
 class Refused(Struct, frozen=True, array_like=True, tag=True):
     """A document that cannot be read, and why."""
 

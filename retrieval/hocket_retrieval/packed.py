@@ -7,6 +7,7 @@ of rows oneDNN compiles code that it keeps, half a MiB for each shape of a layer
 from __future__ import annotations
 
 import copy
+import mmap
 from itertools import chain
 from typing import TypeVar
 
@@ -17,6 +18,9 @@ from torch.nn import functional
 
 log = structlog.get_logger(__name__)
 M = TypeVar("M", bound=nn.Module)
+UNPACKED = "layers are not packed, and slower for it"
+NO_CODE = "the system forbids code made at run time"
+ALLOW_CODE = "allow it to the service: systemctl edit hocket-device, MemoryDenyWriteExecute=no"
 _ROWS = 16  # that the layout is for; others work as well
 _PRECISIONS = (torch.float32, torch.bfloat16)
 
@@ -50,10 +54,22 @@ class PackedLinear(nn.Module):
         return out
 
 
-def pack(model: nn.Module) -> None:
-    """Replace the layers of `model`, so that it can no longer be trained or saved; none where oneDNN is wanting."""
+def may_make_code() -> bool:
+    """Whether the system lets this process make code at run time, which oneDNN does."""
+    try:
+        mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC).close()
+    except PermissionError:
+        return False
+    return True
+
+
+def pack(model: nn.Module) -> str:
+    """Replace the layers of `model`, so that it can no longer be trained or saved; none where oneDNN is wanting.
+
+    Returns what is to be said of layers that stay as they are; empty where there are none.
+    """
     if not torch.backends.mkldnn.is_available() or any(weight.device.type != "cpu" for weight in model.parameters()):
-        return
+        return ""
     parents = [module for module in model.modules() if not isinstance(module, nn.Linear)]  # so that these are freed
     faults: list[str] = []
     for module in parents:
@@ -63,8 +79,11 @@ def pack(model: nn.Module) -> None:
                     setattr(module, name, PackedLinear(child))
                 except RuntimeError as error:  # no instructions for the precision, or no leave to make code at run time
                     faults.append(str(error))
-    if faults:
-        log.warning("layers are not packed, and slower for it", layers=len(faults), reason=faults[0][:200])
+    if not faults:
+        return ""
+    reason = faults[0][:200] if may_make_code() else f"{NO_CODE}; {ALLOW_CODE}"
+    log.warning(UNPACKED, layers=len(faults), reason=reason)
+    return f"{UNPACKED}: {reason}"
 
 
 def packed(model: M) -> M:

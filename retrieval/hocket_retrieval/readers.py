@@ -57,7 +57,8 @@ class PlainText(NamedTuple):
 
 
 def read(path: Path, data: bytes, recognise: Recognise | None = None) -> PlainText:
-    """The text of `data`, the bytes of the file at `path`; its suffix says how. Raises DocumentError, MemoryError.
+    """The text of `data`, the bytes of the file at `path`; its suffix says how. Raises DocumentError and MemoryError,
+    and ImportError where the program that reads it does not load.
 
     `recognise` finds the text in pictures and scanned pages; None where nothing is installed that does.
     """
@@ -74,7 +75,7 @@ def _content(path: Path, data: bytes, pictures: Pictures) -> Content:
     try:
         title, sections, notice = reader(data, pictures)
         clean = [Section(_clean(text), _line(_clean(place)), joined) for text, place, joined in sections]
-    except MemoryError:  # no fault of the file's form
+    except (MemoryError, ImportError):  # no fault of the file's form
         raise
     except DocumentError as error:
         raise DocumentError(f"{shown(path)}: {error.text}", error.remedy) from error

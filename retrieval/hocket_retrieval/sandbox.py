@@ -24,7 +24,7 @@ import structlog
 from hocket_bus.errors import Cancelled, Unavailable
 
 from .errors import DocumentError
-from .frames import Asked, Outgrown, ReadDocument, Refused, TimedPipe, read_frame, write_frame
+from .frames import Asked, Outgrown, ReadDocument, Refused, Started, TimedPipe, read_frame, write_frame
 from .limits import READING, Limits
 from .outline import is_sound
 from .readers import shown
@@ -148,14 +148,18 @@ def _start(limits: Limits) -> subprocess.Popen[bytes]:
         process.kill()
         process.wait()
         raise Unavailable("the process that reads documents does not start", "see that there is memory for it")
-    if ready:
-        _warn_once(ready.decode())
+    started = msgspec.msgpack.decode(ready, type=Started | Refused)
+    if isinstance(started, Refused):
+        process.wait()
+        raise Unavailable(started.text, started.remedy)
+    if started.unconfined:
+        _warn_once(started.unconfined)
     return process
 
 
 @cache
-def _warn_once(kept: str) -> None:
-    log.warning("the process that reads documents could do more than it should", why=kept)
+def _warn_once(why: str) -> None:
+    log.warning("the process that reads documents could do more than it should", why=why)
 
 
 def _exchange(process: subprocess.Popen[bytes], asked: bytes, data: bytes, wait_s: float) -> tuple[bool, bytes | None]:

@@ -22,6 +22,8 @@ from pathlib import Path
 
 import msgspec
 
+from hocket_bus.missing import lack
+
 from . import readers
 from .chunking import spans
 from .confinement import confine
@@ -29,10 +31,11 @@ from .errors import DocumentError
 from .formats import recognition
 from .formats.picture import FORMATS
 from .formats.recognition import Postponed, Recognise, Recogniser
-from .frames import MAX_TEXT_BYTES, Asked, Outgrown, ReadDocument, Refused, read_frame, write_frame
+from .frames import MAX_TEXT_BYTES, Asked, Outgrown, ReadDocument, Refused, Started, read_frame, write_frame
 from .limits import READING, RECOGNITION, Limits
 from .outline import borders
 
+_INSTALL = "pip install 'hocket[retrieval,ocr]'"
 _LAZY = ("encodings", "charset_normalizer", "email", "selectolax")  # they import parts of themselves when first used
 _PDF = b"""%PDF-1.4
 1 0 obj <</Type /Catalog /Pages 2 0 R>> endobj 2 0 obj <</Type /Pages /Kids [3 0 R] /Count 1>> endobj
@@ -55,11 +58,15 @@ def main() -> None:
     asked, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a parser prints is no answer
     limits = RECOGNITION if "--recognise" in sys.argv else READING
-    _load_parsers()
-    recogniser = _loaded_recogniser() if limits.recognises else None
+    try:
+        _load_parsers()
+        recogniser = _loaded_recogniser() if limits.recognises else None
+    except ImportError as error:
+        write_frame(answers, msgspec.msgpack.encode(Refused(*lack("what reads documents", "", _INSTALL, error))))
+        return
     is_worn = partial(_is_over, limits.worn_bytes, os.open("/proc/self/statm", os.O_RDONLY))
     is_installed = recognition.is_installed()
-    write_frame(answers, "; ".join(_lock_in(limits)).encode())  # ready
+    write_frame(answers, msgspec.msgpack.encode(Started("; ".join(_lock_in(limits)))))
     while (frame := read_frame(asked)) is not None:
         question = msgspec.msgpack.decode(frame, type=Asked)
         _let_run(question.processor_s)

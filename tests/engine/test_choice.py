@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from hocket_bus.errors import BadConfiguration
 from hocket_daemon.engine.catalog.checking import Check
 from hocket_daemon.engine.catalog.format_choice import chosen, report
 
@@ -16,7 +18,7 @@ def checked(model: str, step_ms: float, refused: str = "") -> Check:
 
 @pytest.fixture(autouse=True)
 def _a_cpu_with_llama(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hocket_daemon.engine.catalog.format_choice.is_installed", lambda: True)
+    monkeypatch.setattr("hocket_daemon.engine.catalog.format_choice.obstacle", lambda: None)
     monkeypatch.setattr("hocket_daemon.engine.catalog.format_choice.has_gpu", lambda: False)
 
 
@@ -57,7 +59,17 @@ def test_a_precision_a_gpu_or_no_llama_means_transformers(folder: Path, monkeypa
     monkeypatch.setattr("hocket_daemon.engine.catalog.format_choice.has_gpu", lambda: True)
     assert chosen(folder, "auto").place == folder
     monkeypatch.setattr("hocket_daemon.engine.catalog.format_choice.has_gpu", lambda: False)
-    monkeypatch.setattr("hocket_daemon.engine.catalog.format_choice.is_installed", lambda: False)
+    missing = BadConfiguration("llama.cpp is installed, but needs libgomp.so.1", "apt-get install libgomp1")
+    monkeypatch.setattr("hocket_daemon.engine.catalog.format_choice.obstacle", lambda: missing)
     place, why = chosen(folder, "auto")
     assert place == folder
-    assert "llama.cpp is not installed" in why
+    assert str(missing) in why
+
+
+def test_a_file_that_no_llama_reads_says_what_llama_lacks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing else is there to be read; not that it should be got or checked once more."""
+    (folder / "model.safetensors").unlink()
+    missing = BadConfiguration("llama.cpp is installed, but needs libgomp.so.1", "apt-get install libgomp1")
+    monkeypatch.setattr("hocket_daemon.engine.catalog.format_choice.obstacle", lambda: missing)
+    with pytest.raises(BadConfiguration, match=re.escape(str(missing))):
+        chosen(folder, "auto")

@@ -34,7 +34,10 @@ def test_a_function_that_went_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
-    [("VERSION", "1.0", "is not the version that is known, 1.0"), ("PACKAGE", "no-such", "no-such is not installed")],
+    [
+        ("VERSION", "1.0", "is not the version that is known, 1.0"),
+        ("PACKAGE", "no-such", "no-such, which is not installed"),
+    ],
 )
 def test_another_version_or_none_is_refused_with_what_to_do(
     name: str, value: str, reason: str, monkeypatch: pytest.MonkeyPatch

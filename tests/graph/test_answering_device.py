@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from hocket_bus.messages import Evidence, Gather, NoEvidence, Passage, Passages, Ready
+from hocket_bus.messages import Evidence, Gather, NoEvidence, Passage, Passages
 from hocket_bus.sockets import Received
 from hocket_daemon.graph.answering import AT_ONCE, Answering
-from hocket_daemon.serving.routing import MAX_NOTICES, Route
+from hocket_daemon.serving.routing import MAX_NOTICES, Notices
 
 
 class Lookups:
@@ -45,8 +45,8 @@ def test_each_question_is_answered_and_few_are_searched_at_once() -> None:
 
 def test_a_cloud_cannot_tell_a_reader_without_end() -> None:
     """Each line once, and not more than so many, however often it says that it is ready."""
-    route, told = Route(None, home=False, why="asked"), list[str]()
+    notices_told, told = Notices(), list[str]()
     for number in range(100):
         notices = [f"line {number} {each % 8}" for each in range(16)]
-        told += route.receive(Ready(bytes(16), 0, 1, 0.5, "s", ["s"], 0.0, 0.0, [], notices))
+        told += notices_told.new(notices)
     assert len(told) == MAX_NOTICES == len(set(told))

@@ -1,5 +1,7 @@
 """Laws of packed layers: they compute what the ordinary ones do, and cost no memory but their own."""
 
+import subprocess
+import sys
 import weakref
 from typing import Any
 
@@ -12,6 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import hocket_retrieval.packed
 from hocket_retrieval.packed import PackedLinear, pack, packed, rounded
+from waiting import WAIT_S
 
 
 @pytest.mark.parametrize("rows", [1, 7, 12, 40, 300])
@@ -96,3 +99,26 @@ def test_layers_that_the_system_refuses_to_pack_are_told_of_once(monkeypatch: py
         twin = packed(nn.Sequential(nn.Linear(8, 8), nn.Sequential(nn.Linear(8, 8))))
     assert [type(layer) for layer in (twin[0], twin[1][0])] == [nn.Linear, nn.Linear]
     assert [(line["layers"], line["reason"]) for line in logs] == [(2, "could not create a primitive")]
+
+
+def test_where_no_code_may_be_made_layers_stay_and_say_how_it_is_allowed() -> None:
+    """The kernel refuses it, as it does for a unit with MemoryDenyWriteExecute."""
+    code = """
+import ctypes
+import torch
+from torch import nn
+from hocket_retrieval.packed import may_make_code, pack
+assert may_make_code()
+if ctypes.CDLL(None).prctl(65, 1, 0, 0, 0):  # PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN
+    raise SystemExit(77)
+model = nn.Sequential(nn.Linear(8, 8))
+rows = torch.ones(3, 8)
+before = model(rows)
+print(pack(model), may_make_code(), torch.equal(model(rows), before))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=WAIT_S, check=False)
+    if done.returncode == 77:
+        pytest.skip("the kernel is older than 6.3")
+    assert done.returncode == 0, done.stderr
+    assert "MemoryDenyWriteExecute=no" in done.stdout
+    assert done.stdout.endswith("False True\n")

@@ -8,16 +8,18 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import hostile
 import pytest
 
-from hocket_bus.errors import Cancelled
+from hocket_bus.errors import Cancelled, Unavailable
 from hocket_retrieval import confinement
 from hocket_retrieval import sandbox as sandboxes
 from hocket_retrieval.chunking import spans
 from hocket_retrieval.errors import DocumentError
+from hocket_retrieval.formats import recognition
 from hocket_retrieval.frames import ReadDocument
 from hocket_retrieval.limits import READING, RECOGNITION
 from hocket_retrieval.outline import borders
@@ -216,3 +218,16 @@ def test_a_machine_without_a_known_filter_is_named(monkeypatch):
     """And nothing is filtered by the numbers of another one."""
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
     assert list(confinement._filtered(None)) == ["no filter of system calls: none is known for riscv64"]
+
+
+@pytest.mark.parametrize(("module", "limits"), [("pypdfium2", READING), ("cv2", RECOGNITION)])
+def test_a_parser_that_does_not_load_is_named_with_what_it_lacks(module, limits, tmp_path, monkeypatch):
+    """It is nothing that more memory would mend, or another file."""
+    said = "libodd.so.3: cannot open shared object file: No such file or directory"
+    (tmp_path / f"{module}.py").write_text(f"raise ImportError({said!r})")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    if limits is RECOGNITION and not recognition.is_installed():
+        pytest.skip(recognition.MISSING)
+    lacks = "needs libodd.so.3.*apt-get install libodd3 "
+    with closing(Sandbox(limits)) as sandbox, pytest.raises(Unavailable, match=lacks):
+        sandbox.read(Path("a.txt"), b"a", 100)

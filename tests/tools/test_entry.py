@@ -88,3 +88,42 @@ def test_a_reader_that_leaves_ends_it_quietly(arguments: str, tmp_path: Path) ->
             check=False,
         )
     assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.parametrize(
+    ("said", "remedy"),
+    [
+        ("libodd.so.3: cannot open shared object file: No such file or directory", "apt-get install libodd3 "),
+        ("undefined symbol: odd", "--force-reinstall"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("broken", "command"),
+    [
+        ("torch", "device --config device.toml"),
+        ("msgspec", "device --config device.toml"),
+        ("faiss", "retrieval --config retrieval.toml"),
+        ("starlette", "serve"),
+    ],
+)
+def test_a_package_that_does_not_load_is_one_line_with_a_remedy(
+    broken: str, command: str, said: str, remedy: str, tmp_path: Path
+) -> None:
+    """Of a daemon it is the status that a service manager does not try again."""
+    (tmp_path / f"{broken}.py").write_text(f"raise ImportError({said!r})")
+    own = f'keys = "{tmp_path}"\n[model]\ndtype = "float32"\n'  # which torch reads
+    (tmp_path / "device.toml").write_text(f'endpoint = "ipc://{tmp_path}/a"\nretrieval = "ipc://{tmp_path}/b"\n{own}')
+    (tmp_path / "retrieval.toml").write_text(f'endpoint = "ipc://{tmp_path}/b"\nstate = "{tmp_path}/state"\n')
+    done = subprocess.run(
+        [sys.executable, "-c", "from hocket_tools.entry import main; main()", *command.split()],
+        env=os.environ | {"PYTHONPATH": str(tmp_path), "HOCKET_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=False,
+        cwd=tmp_path,
+    )
+    line = done.stderr.splitlines()[-1]
+    assert (line.startswith("hocket: "), remedy in line, "is not installed" in line) == (True, True, False)
+    assert "Traceback" not in done.stderr
+    assert done.returncode == (1 if broken == "msgspec" else 78)

@@ -13,10 +13,11 @@ def main() -> None:
     _open_streams()
     try:
         from hocket_tools.main import main as command_line
-    except ModuleNotFoundError as error:
-        missing = f"hocket: the command line needs {error.name}, which is not installed"
-        remedy = "in hocket's source folder: pip install ./models '.[all]'"
-        sys.exit(f'{missing}: {remedy}; or ask with: python -m hocket_client "question"')
+    except ImportError as error:
+        from hocket_bus.missing import ALL, lack
+
+        missing = ": ".join(lack("hocket: the command line", "hocket_tools", ALL, error))
+        sys.exit(f'{missing}; or ask with: python -m hocket_client "question"')
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     command_line()

@@ -17,6 +17,7 @@ from typer.exceptions import Abort, TyperException
 
 from hocket_bus import log
 from hocket_bus.errors import BadConfiguration, BadRequest, HocketError, Unavailable
+from hocket_bus.missing import ALL, lack
 from hocket_bus.visible import visible_line
 from hocket_tools.commands import (
     alone,
@@ -116,9 +117,10 @@ def run(arguments: list[str]) -> int:
         if error.format_message():  # a group without its command has shown its help instead
             complain(f"{error.format_message().rstrip('.')}: see hocket {_command(arguments)}--help")
         return error.exit_code
-    except HocketError as error:
-        complain(str(error))
-        return status_of(error)
+    except (HocketError, ImportError) as error:
+        failure = error if isinstance(error, HocketError) else BadConfiguration(*lack("hocket", "", ALL, error))
+        complain(str(failure))
+        return status_of(failure)
     except SystemExit as left:  # so typer and rich answer a reader that left
         if not isinstance(left.__context__, BrokenPipeError):
             raise

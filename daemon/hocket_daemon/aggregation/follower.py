@@ -16,7 +16,7 @@ from ..engine.runtime.sequences import rows_of
 from ..privacy.disclosure import Disclosure
 from ..serving.evidence import nearest
 from ..serving.follow_up import search_text
-from ..serving.gatherer import Gathered, gathering
+from ..serving.gatherer import MAX_NOTICES, Gathered, gathering
 from ..serving.mode import Facts, Peer
 from ..serving.services import Services
 from ..serving.support import lacking
@@ -27,7 +27,6 @@ from .lookahead import lookahead
 from .patience import REPORT_S
 from .schedule import Scheduler
 
-MAX_NOTICES = 16  # devices, and lines about them
 log = structlog.get_logger(__name__)
 
 
@@ -167,7 +166,7 @@ class Follower:
                 retrieval_s=drafter.retrieval_s,
                 prefill_s=drafter.prefill_s,
                 matched=self._gathered.matched[:MAX_NOTICES] if self._gathered else [],
-                notices=self._gathered.notices[:MAX_NOTICES] if self._gathered else [],
+                notices=self._services.notices(self._gathered),
             )
         )
 

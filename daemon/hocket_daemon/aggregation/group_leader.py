@@ -262,8 +262,8 @@ class GroupLeader(DraftingLeader):
 
     def _on_ready(self, name: str, seat: Seat, ready: Ready) -> None:
         seat.ready, own = ready, self._drafter.passages
-        if name == CLOUD and self._reply.route is not None:
-            for line in self._reply.route.receive(ready):
+        if name == CLOUD:
+            for line in self._reply.news(ready):
                 self._notify(line)
         if self._begin.documents and not ready.documents:
             self._leave(name, "" if name == CLOUD else "has no documents about it")

@@ -261,7 +261,7 @@ class Leader(DraftingLeader):
 
     def _on_peer_ready(self, ready: Ready) -> None:
         self._known.ready = ready
-        for line in self._reply.route.receive(ready) if self._reply.route else ():
+        for line in self._reply.news(ready):
             self._reply.notice(line)
         if self._begin.documents and ready.documents == 0:
             self._do(self._partner.leave("no documents", "the cloud has no documents", ""))

@@ -28,7 +28,7 @@ from hocket_bus.messages import (
 from ..engine.sampling.ranking import UNRANKED, Ranking
 from ..serving.evidence import nearest
 from ..serving.follow_up import search_text
-from ..serving.gatherer import Find, Gathered, gathering
+from ..serving.gatherer import MAX_NOTICES, Find, Gathered, gathering
 from ..serving.mode import Facts, Peer
 from ..serving.prefix import PrefixChain
 from ..serving.retrieval import NO_PASSAGES
@@ -37,7 +37,6 @@ from ..serving.sources import Trace, sources_message
 from ..serving.support import lacking
 from .own_writer import own_writer
 
-MAX_NOTICES = 16  # devices, and lines about them
 log = structlog.get_logger(__name__)
 
 
@@ -206,7 +205,7 @@ class Follower:
                 best=nearest(found),
                 scorer=found.scorer,
                 matched=self._gathered.matched[:MAX_NOTICES] if self._gathered else [],
-                notices=self._gathered.notices[:MAX_NOTICES] if self._gathered else [],
+                notices=self._services.notices(self._gathered),
                 **asdict(writer.work),
             )
         )

@@ -84,8 +84,8 @@ class Leader(Leading):
         except BadMessage as error:
             self._lose("cloud", error)
             raise
-        if isinstance(message, Standing) and self._reply.route is not None:
-            for line in self._reply.route.receive(message):
+        if isinstance(message, Standing):
+            for line in self._reply.news(message):
                 self._notify(line)
         if isinstance(message, Sources) and self._written is not None:
             self._conclude(self._written)

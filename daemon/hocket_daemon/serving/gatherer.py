@@ -11,6 +11,8 @@ from hocket_bus.messages import Passages
 
 from .mode import Peer
 
+MAX_NOTICES = 16  # devices, and lines about them
+
 Find = Callable[[Callable[[Passages | HocketError], None]], Callable[[], None]]  # tells what it found; returns its end
 
 

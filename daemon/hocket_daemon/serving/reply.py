@@ -27,9 +27,11 @@ from hocket_bus.messages import (
     Notice,
     Origin,
     Outcome,
+    Ready,
     Routing,
     Source,
     Span,
+    Standing,
     Thought,
     Token,
     Waiting,
@@ -39,7 +41,7 @@ from ..engine.language_model import LanguageModel
 from ..engine.sampling.ranking import UNRANKED, Ranking
 from ..engine.text.detokenizer import MAX_CHARACTERS, Detokenizer, Transcript
 from ..monitoring.counters import Counters
-from .routing import Route
+from .routing import Notices, Route
 from .support import UNFOUNDED, agreed, is_unfounded, unsupported
 
 Publish = Callable[[bytes, Message], None]
@@ -226,6 +228,7 @@ class Reply:
         self._waiting: list[_Piece] = []
         self._places: list[Origin] = []  # of the passages that were read here
         self._reasoning = ""  # what was thought before the answer
+        self._notices = Notices()
 
     @property
     def request(self) -> bytes:
@@ -299,6 +302,12 @@ class Reply:
         """Tell the reader something; the answer goes on."""
         if not self.closed:
             self._stream.notice(notice_text(text))
+
+    def news(self, ready: Ready | Standing) -> list[str]:
+        """What the other side has the reader told, as far as it is new; where a way was chosen, that hears it, too."""
+        if self.route is not None:
+            self.route.found(ready.matched)
+        return self._notices.new(ready.notices)
 
     def finish(
         self, finish: Finish, outcome: Outcome | None, sourced: Sourced = UNSOURCED, prompt_tokens: int = 0

@@ -4,9 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hocket_bus.messages import AggregationOutcome, DispatchOutcome, GateDecision, Outcome, Ready, Routing, Standing
+from hocket_bus.messages import AggregationOutcome, DispatchOutcome, GateDecision, Outcome, Routing
 
 MAX_NOTICES = 64  # lines of the other side's that a reader is told
+
+
+class Notices:
+    """What the other side had a reader told: each line once, and not without end."""
+
+    def __init__(self) -> None:
+        self._lines: set[str] = set()
+
+    def new(self, lines: Sequence[str]) -> list[str]:
+        """Those that are to be told now."""
+        news = [line for line in dict.fromkeys(lines) if line not in self._lines]
+        news = news[: MAX_NOTICES - len(self._lines)]
+        self._lines.update(news)
+        return news
 
 
 class Route:
@@ -17,15 +31,6 @@ class Route:
         self._gate, self._home, self._why = gate, home, why
         self._matched: list[str] = []
         self._named = False
-        self._noticed: set[str] = set()
-
-    def receive(self, ready: Ready | Standing) -> list[str]:
-        """Take which devices may know more; what the reader was not told of them yet."""
-        self.found(ready.matched)
-        news = [line for line in dict.fromkeys(ready.notices) if line not in self._noticed]
-        news = news[: MAX_NOTICES - len(self._noticed)]
-        self._noticed.update(news)
-        return news
 
     def found(self, names: Sequence[str], *, named: bool = False) -> None:
         """Which devices may know more, best first; `named`: whoever asked has chosen them."""

@@ -15,7 +15,7 @@ from ..privacy.history import History
 from ..profiling.profiler import Profiler
 from .admission import Admission
 from .first_tokens import FirstTokens
-from .gatherer import Gatherer
+from .gatherer import MAX_NOTICES, Gathered, Gatherer
 from .retrieval import RetrievalClient
 
 
@@ -39,6 +39,11 @@ class Services:
     rewrites: bool = False  # a question that refers to others before it is written again by its model
     history: History = field(default_factory=History)  # which turns were read elsewhere
     gatherer: Gatherer | None = None  # of others' passages
+    stand_in: str = ""  # what readers are told of a model that nobody chose
+
+    def notices(self, gathered: Gathered | None) -> list[str]:
+        """What the other side's reader should know of this one's part."""
+        return [*filter(None, [self.stand_in]), *(gathered.notices if gathered else [])][:MAX_NOTICES]
 
     @property
     def reads_here(self) -> bool:

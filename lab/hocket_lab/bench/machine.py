@@ -33,6 +33,6 @@ def describe() -> dict[str, str | int | float]:
 def _gpu() -> dict[str, str | int | float]:
     try:
         import torch
-    except ImportError:
+    except ModuleNotFoundError:
         return {}
     return {"gpu": torch.cuda.get_device_name()} if torch.cuda.is_available() else {}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hocket_bus import paths
+from hocket_bus.missing import lack
 
 from ..config import StoreConfig
 from ..errors import StoreError
@@ -31,7 +32,8 @@ def open_store(config: StoreConfig, state: Path, fingerprint: str, dimension: in
 
             return PostgresStore(config.place, dimension)
     except ImportError as error:
-        raise StoreError(f"{config.kind} is not installed", f"run: pip install 'hocket[{config.kind}]'") from error
+        module = {"lancedb": "lancedb", "postgres": "psycopg"}[config.kind]
+        raise StoreError(*lack(config.kind, module, f"pip install 'hocket[{config.kind}]'", error)) from error
     from .sqlite import SqliteStore
 
     return SqliteStore(state, fingerprint, dimension)

@@ -50,12 +50,14 @@ def serve(
     if context.invoked_subcommand is not None:
         return
     from hocket_bus import log
-    from hocket_bus.errors import Unavailable
+    from hocket_bus.errors import BadConfiguration
+    from hocket_bus.missing import lack
 
     try:
         from hocket_gateway.server import run
-    except ModuleNotFoundError as error:
-        raise Unavailable(f"hocket serve needs {error.name}", "pip install 'hocket[serve]'") from error
+    except ImportError as error:
+        install = "pip install 'hocket[serve]'"
+        raise BadConfiguration(*lack("hocket serve", "hocket_gateway", install, error)) from error
     from msgspec.structs import replace
 
     from hocket_tools.pair.front import serve_settings

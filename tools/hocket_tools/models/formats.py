@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hocket_daemon.engine.backends.conversion import write_tokenizer
 from hocket_daemon.engine.backends.gguf_model import GGUFModel
-from hocket_daemon.engine.backends.llama import is_installed
+from hocket_daemon.engine.backends.llama import is_installed, obstacle
 from hocket_daemon.engine.catalog.checking import Check, check
 from hocket_daemon.engine.catalog.format_choice import GGUF, report, reported
 from hocket_daemon.engine.catalog.trial import try_out
@@ -32,8 +32,8 @@ def lay(file: Path, folder: Path, progress: Callable[[str], None]) -> None:
 
 def check_file(folder: Path, floats: float | None, progress: Callable[[str], None]) -> None:
     """Check the file that was laid there, and note down what it costs; `floats`: nats with float weights."""
-    if not is_installed():
-        progress("llama.cpp is not installed: nothing reads the file, and hocket model get checks it another time")
+    if (hindered := obstacle()) is not None:
+        progress(f"nothing reads the file yet: {hindered}; then hocket model get again, which checks it")
         return
     progress("checking the file")
     try_out(folder / GGUF)

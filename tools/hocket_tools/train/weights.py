@@ -11,6 +11,7 @@ from torch.nn import Module
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from hocket_bus.errors import BadConfiguration
+from hocket_bus.missing import lack
 from hocket_daemon.engine.backends.adapter import ADAPTER, ADAPTER_CONFIG
 from hocket_daemon.engine.backends.loading import load
 from hocket_daemon.engine.catalog.store import place_of
@@ -46,8 +47,8 @@ def _adapted(base: PreTrainedModel) -> Module:
     """The model with small matrices beside all of its large ones, which stay as they are."""
     try:
         from peft import LoraConfig, get_peft_model
-    except ModuleNotFoundError as error:
-        raise BadConfiguration("--lora needs peft", "pip install 'hocket[train]'") from error
+    except ImportError as error:
+        raise BadConfiguration(*lack("peft, for --lora,", "peft", "pip install 'hocket[train]'", error)) from error
     return get_peft_model(base, LoraConfig(r=RANK, lora_alpha=SCALE, target_modules="all-linear"))
 
 

@@ -16,14 +16,17 @@ from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
+import structlog
 from numpy.typing import NDArray
 
 from hocket_bus.errors import BadConfiguration, HocketError
+from hocket_bus.missing import lack
 
 from ..language_model import Shape
 from ..preemption import Preempted
 from .llama_interface import PACKAGE, VERSION, Functions
 
+log = structlog.get_logger(__name__)
 _MAGIC = b"GGUF"
 _WARNING, _ERROR = 3, 4  # of llama.cpp's log levels
 _ABORTED = 2
@@ -63,7 +66,10 @@ def _built_here() -> ModuleType | None:
     """llama-cpp-python, which whoever has a compiler may install; None where it is not there."""
     try:
         from llama_cpp import llama_cpp
-    except (ImportError, OSError, RuntimeError):
+    except (ImportError, OSError, RuntimeError) as error:
+        if getattr(error, "name", None) != "llama_cpp":  # it is there, and broken
+            reason = lack("llama-cpp-python", "llama_cpp", "pip install llama-cpp-python", error)
+            log.warning("llama.cpp of the wheel is used", reason=": ".join(reason))
         return None
     module: ModuleType = llama_cpp
     return module
@@ -73,16 +79,21 @@ def _of_the_wheel() -> Functions:
     try:
         return Functions()
     except ImportError as error:
-        raise BadConfiguration(f"llama.cpp is missing ({error})", f"run: pip install {PACKAGE}=={VERSION}") from error
+        raise BadConfiguration(*lack("llama.cpp", PACKAGE, f"pip install {PACKAGE}=={VERSION}", error)) from error
+
+
+def obstacle() -> BadConfiguration | None:
+    """Why no GGUF file can be read here; None where one can."""
+    try:
+        library()
+    except BadConfiguration as error:
+        return error
+    return None
 
 
 def is_installed() -> bool:
     """Whether a GGUF file can be read here."""
-    try:
-        library()
-    except BadConfiguration:
-        return False
-    return True
+    return obstacle() is None
 
 
 class Stop:

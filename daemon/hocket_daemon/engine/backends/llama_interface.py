@@ -192,7 +192,7 @@ def _file() -> Path:
     try:
         package = metadata.distribution(PACKAGE)
     except metadata.PackageNotFoundError as error:
-        raise ImportError(f"{PACKAGE} is not installed") from error
+        raise ModuleNotFoundError(f"{PACKAGE} is not installed", name=PACKAGE) from error
     if package.version != VERSION:
         raise ImportError(f"{PACKAGE} {package.version} is not the version that is known, {VERSION}")
     return Path(str(package.locate_file(_FILE)))

@@ -13,6 +13,7 @@ from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from hocket_bus.errors import BadConfiguration
+from hocket_retrieval.packed import ALLOW_CODE, NO_CODE, may_make_code
 
 from ..catalog.format_choice import GGUF, unreadable
 from ..catalog.store import place_of
@@ -69,4 +70,6 @@ def dtype_of(name: str, device: torch.device) -> torch.dtype:
     dtypes = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
     if name not in dtypes:
         raise BadConfiguration(f"unknown dtype '{name}' under [model]", f"use one of: auto, {', '.join(dtypes)}")
+    if name == "bfloat16" and device.type == "cpu" and not may_make_code():
+        raise BadConfiguration(f"[model] dtype = {name} on a CPU, but {NO_CODE}", f"take float32, or {ALLOW_CODE}")
     return dtypes[name]

@@ -66,7 +66,7 @@ class TransformersModel(Worded, Keeping):
         self.shape = shape_of(text, self.vocabulary)
         # What a pass reads of them; those that two layers share count once.
         self.weight_bytes = sum(weight.numel() * weight.itemsize for weight in self._weights.parameters())
-        pack(self._weights)
+        self.why = "; ".join(filter(None, (self.why, pack(self._weights))))
         use_slots(self._weights)
         self._interrupt: Interrupt | None = None
         self._no_mask = torch.zeros(1, 1, 1, 1, device=self.device)  # transformers makes one unless it is given one

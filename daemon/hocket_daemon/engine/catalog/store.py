@@ -28,6 +28,14 @@ def advice(name: str) -> str:
     return f"{DEFAULT} is not on this machine; it answers better: hocket model get {DEFAULT}" if lacks else ""
 
 
+def stand_in(name: str, side: Side) -> str:
+    """What readers are told where a side answers with the bundled model and nobody has chosen it; empty elsewhere."""
+    if not advice(name):
+        return ""
+    remedy = f'hocket model get {DEFAULT}, or choose it: [model] name = "{BUNDLED}"'
+    return f"the {side} answers with a small bundled model, which nobody chose: run there {remedy}"
+
+
 def place(name: str) -> Path:
     """The folder of a model that is got by its name, whether it is there or not; a name of the hub is one word."""
     repository, _, file = name.partition(":")

@@ -173,7 +173,7 @@ class Composing:
         self.counted["suggestions"] += 1
         self.counted["computed"] += completed.passes > 0
         self.counted["passes"] += completed.passes
-        changed_s, window = completed.reference.changed_s, completed.path.window
+        changed_s = completed.reference.changed_s
         self._publish(
             self._topic,
             Suggestion(
@@ -183,7 +183,7 @@ class Composing:
                 ms=completed.ms,
                 passes=completed.passes,
                 memory_age_s=0.0 if changed_s is None else time.monotonic() - changed_s,
-                sources=completed.reference.sources(window.text + window.typed, completed.text),
+                sources=completed.reference.sources(completed.written, completed.text),
             ),
         )
 

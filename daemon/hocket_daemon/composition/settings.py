@@ -45,7 +45,7 @@ class CompositionSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_on
             "in memory or in the text; 0: all of it",
         ),
         FOR_EXPERTS,
-    ] = 0.5
+    ] = 0.7
     passages: Annotated[
         int, Meta(ge=1, le=16, description="passages that takeaways are made of at each request"), FOR_EXPERTS
     ] = 3

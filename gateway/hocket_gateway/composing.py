@@ -64,14 +64,14 @@ class OpenText:
 
     async def suggestions(self, version: int) -> AsyncGenerator[Suggestion]:
         """Each for this version, until there is a newer one. Raises HocketError."""
-        last: Suggestion | None = None
+        last: object = None
         while self._is_open and self.version == version:
             changed = self._changed
             if self._error is not None:
                 raise self._error
             found = self._composer.suggestion
-            if found is not None and found != last:
-                last = found
+            if found is not None and (found.text, found.sources) != last:
+                last = (found.text, found.sources)
                 yield found
             else:
                 await changed.wait()

@@ -89,8 +89,17 @@ class Completer:
         self._reading: Interrupt | None = None
         self._document = Document("", 0, 0)  # the one that was suggested for last
 
+    @property
+    def is_reading(self) -> bool:
+        """Whether newer memory is being read: a suggestion with it follows."""
+        return self._next is not None
+
     def context(self, document: Document) -> list[int]:
         """The ids of what is read before the cursor."""
+        self._anchor(document)
+        return self._ids(document)
+
+    def _ids(self, document: Document) -> list[int]:
         return self._encoding.ids(document.read)
 
     def suggest(self, document: Document) -> None:
@@ -291,7 +300,7 @@ class Completer:
     def _anchor(self, document: Document) -> None:
         """Begin the part that is read anew where the cursor has left it."""
         room = self._room(self._reference)
-        has_little = document.anchor > 0 and len(document.read) < 8 * room and len(self.context(document)) < LITTLE
+        has_little = document.anchor > 0 and len(document.read) < 8 * room and len(self._ids(document)) < LITTLE
         if has_little or self._outgrown(document, room):
             document.anchor = self._start(document)
 
@@ -301,7 +310,7 @@ class Completer:
 
     def _outgrown(self, document: Document, maximum: int) -> bool:
         """Whether more than `maximum` tokens are read of the text; a token has eight characters at most, as a rule."""
-        return len(document.read) > 8 * maximum or len(self.context(document)) > maximum
+        return len(document.read) > 8 * maximum or len(self._ids(document)) > maximum
 
     def _start(self, document: Document) -> int:
         first = max(0, document.cursor - 16 * MIN_WINDOW)

@@ -138,9 +138,7 @@ class Completer:
     def _tell(self, began_s: float, document: Document, suggested: str, passes: int, path: Path) -> None:
         text = without_repeat(self._as_known(suggested, document), document.behind)
         took_ms = (time.monotonic() - began_s) * 1000
-        self._on_completed(
-            Completed(document.version, text, took_ms, passes, self._reference, path, document.read)
-        )
+        self._on_completed(Completed(document.version, text, took_ms, passes, self._reference, path, document.read))
         self._go_ahead(path)
         if self._is_read:
             self.suggest(self._document)

@@ -3,7 +3,8 @@
 Real texts are typed key by key into a running pair whose cloud has read what is about them; each key waits for its
 suggestion. A suggestion is right where the text goes on with all of it. `saved` are letters that a suggestion had, in
 whole words, before they were typed; `wrong` are letters of suggestions that the text does not go on with, each
-suggestion counted once, however many keys it stood for. Made-up facts that are nearly alike are typed, too, with the same bounds.
+suggestion counted once, however many keys it stood for; `mistaken` are these suggestions. Made-up facts that are nearly
+alike are typed, too, with the same bounds.
 """
 
 from __future__ import annotations
@@ -81,7 +82,8 @@ def claim(report: Report) -> None:
         right = float(row["right"] or 0)
         report.claim(f"{row['text']}: right where shown", f">= {RIGHT:g}", right, right >= RIGHT)
         mistaken, most = int(row["mistaken"] or 0), int(row["keys"] or 0) // WRONG_OF
-        report.claim(f"{row['text']}: wrong suggestions", f"<= {most}, one of {WRONG_OF} keys", mistaken, mistaken <= most)
+        target = f"<= {most}, one of {WRONG_OF} keys"
+        report.claim(f"{row['text']}: wrong suggestions", target, mistaken, mistaken <= most)
         before = report.find(text=row["text"], confidence="0")
         if before is not None:
             gained, shown = (int(each["gained"] or 0) for each in (row, before))

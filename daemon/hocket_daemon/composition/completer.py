@@ -22,7 +22,7 @@ from ..engine.runtime.compute import Compute
 from ..engine.runtime.sequences import Prefill
 from .completion import PART, Path, PathCache, Proposals, Row, as_known, complete, read, without_repeat
 from .document import Document
-from .evidence import Evidence, earlier_sentences, rest_of
+from .grounding import Grounding, earlier_sentences, rest_of
 from .memory import Item
 from .reference import Reference, fitting_reference, make_reference
 from .window import Encoding, TokenTexts, Window
@@ -256,8 +256,8 @@ class Completer:
         written, language = document.read, language_of(document.read)
         takeaways = self._takeaways()
         known = f"{' '.join(takeaways)} {_LAST_WORD.sub('', written)} {document.behind}"
-        evidence = Evidence([*takeaways, *earlier_sentences(written), *document.behind.splitlines()], language)
-        return as_known(suggestion, written, known, names=language != "german", supports=evidence.has)
+        grounding = Grounding([*takeaways, *earlier_sentences(written), *document.behind.splitlines()], language)
+        return as_known(suggestion, written, known, names=language != "german", supports=grounding.has)
 
     def _takeaways(self) -> list[str]:
         return [item.takeaway.text for item in self._items]
@@ -267,14 +267,14 @@ class Completer:
         if not self._minimum or not self._items:
             return ""
         written = document.read
-        value = Evidence(self._takeaways(), language_of(written)).value(written)
+        value = Grounding(self._takeaways(), language_of(written)).value(written)
         return rest_of(value, written) if self._token_texts.can_spell(value) else ""
 
     def _narrowed(self, document: Document) -> tuple[Item, ...]:
         """The items that are read: all of them without a bound."""
         if not self._minimum or not self._items:
             return self._items
-        texts = Evidence(self._takeaways(), language_of(document.read)).narrowed(document.read)
+        texts = Grounding(self._takeaways(), language_of(document.read)).narrowed(document.read)
         return tuple(item for item in self._items if item.takeaway.text in texts)
 
     def _is_ahead(self, path: Path) -> bool:

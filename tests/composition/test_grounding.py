@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from hocket_daemon.composition.evidence import Evidence, earlier_sentences, rest_of
+from hocket_daemon.composition.grounding import Grounding, earlier_sentences, rest_of
 
 NAMES = ("Marlin", "Osprey", "Curlew", "Plover", "Teal", "Godwit", "Avocet", "Dunlin")
 FORMS = (  # a document's line, what is typed, and what is typed of none of them
@@ -23,15 +23,15 @@ def test_the_name_that_was_typed_decides(line: str, typed: str, none: str, seed:
     """Its sentence alone is read, its value comes, and no other one's may; without a known name none may."""
     chance = random.Random(seed)
     facts = dict(zip(chance.sample(NAMES, 5), chance.sample(range(1_102, 1_998), 5), strict=True))
-    evidence = Evidence([line.format(name, value) for name, value in facts.items()], "english")
+    grounding = Grounding([line.format(name, value) for name, value in facts.items()], "english")
     for name, value in facts.items():
         written = typed.format(name)
-        assert evidence.narrowed(written) == [line.format(name, value)]
-        assert evidence.value(written).endswith(str(value))
-        assert [other for other in facts.values() if evidence.has(str(other), written)] == [value]
-    assert evidence.value(none) == ""
-    assert not any(evidence.has(str(value), none) for value in facts.values())
-    assert len(evidence.narrowed(none)) == len(facts)
+        assert grounding.narrowed(written) == [line.format(name, value)]
+        assert grounding.value(written).endswith(str(value))
+        assert [other for other in facts.values() if grounding.has(str(other), written)] == [value]
+    assert grounding.value(none) == ""
+    assert not any(grounding.has(str(value), none) for value in facts.values())
+    assert len(grounding.narrowed(none)) == len(facts)
 
 
 TOLLS = [f"The toll at the {name} Bridge is {toll} crowns." for name, toll in (("Osprey", 17), ("Teal", 31))]
@@ -53,22 +53,22 @@ TOLLS = [f"The toll at the {name} Bridge is {toll} crowns." for name, toll in ((
 )
 def test_what_is_meant_is_in_the_sentence_that_is_typed(written: str, value: str) -> None:
     """Or in those before it, where it has nothing that tells but what all have."""
-    assert Evidence(TOLLS, "english").value(written) == value
+    assert Grounding(TOLLS, "english").value(written) == value
 
 
 def test_one_sentence_alone_is_of_another_where_its_name_is() -> None:
     """Though nothing else that is known is like it."""
-    evidence = Evidence(TOLLS[:1], "english")
-    assert not evidence.has("17", "The toll at the Heron Bridge is ")
-    assert evidence.has("17", "Dear Ms Varga, the toll at the Osprey Bridge is ")
+    grounding = Grounding(TOLLS[:1], "english")
+    assert not grounding.has("17", "The toll at the Heron Bridge is ")
+    assert grounding.has("17", "Dear Ms Varga, the toll at the Osprey Bridge is ")
 
 
 def test_several_that_may_be_meant_allow_what_all_have() -> None:
     """Two Vargas in one town share the beginning of their numbers."""
-    evidence = Evidence(["Linnea Varga: 0171 555 0143", "Linnea Brandt: 0171 555 0127"], "english")
-    assert evidence.has("0171", "You can call Linnea at ")
-    assert not evidence.has("0143", "You can call Linnea at 0171 555 ")
-    assert evidence.has("0143", "You can call Linnea Varga at 0171 555 ")
+    grounding = Grounding(["Linnea Varga: 0171 555 0143", "Linnea Brandt: 0171 555 0127"], "english")
+    assert grounding.has("0171", "You can call Linnea at ")
+    assert not grounding.has("0143", "You can call Linnea at 0171 555 ")
+    assert grounding.has("0143", "You can call Linnea Varga at 0171 555 ")
 
 
 @pytest.mark.parametrize(

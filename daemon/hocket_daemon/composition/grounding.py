@@ -1,7 +1,7 @@
 """Which known sentence the one that is typed goes on with, and which values that lets it bring.
 
-Facts that are nearly alike differ in few words, such as a name: those of them that were typed decide. Where they do not,
-nothing is decided: a value of another fact is worse than none. Pure.
+Facts that are nearly alike differ in few words, such as a name: those of them that were typed decide. Where they do
+not, nothing is decided: a value of another fact is worse than none. Pure.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Sentence:
     names: tuple[frozenset[str], ...]
 
 
-class Evidence:
+class Grounding:
     """Known sentences: takeaways, and those of the text itself."""
 
     def __init__(self, known: Iterable[str], language: str) -> None:

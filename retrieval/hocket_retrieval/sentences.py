@@ -24,7 +24,8 @@ MIN_IN_ROW = 2  # of a row: a name and a value
 MAX_IN_ROW = 12  # words: longer lines are those of a paragraph
 JOINED = " "
 CELL = " | "  # between the values of a table's row
-_MARK = re.compile(r"(?:[-*+•–]|\d{1,3}[.)])\s+")
+_NUMBERED = re.compile(r"(?m)^[^\S\n]*\d{1,3}[.)][^\S\n]+")  # a row that begins so, unless it is the only one
+_MARK = re.compile(r"[-*+•–]\s+")
 _DIGIT = re.compile(r"\d")
 
 
@@ -54,6 +55,7 @@ def extract(embedder: Embedder, query: str, passages: Sequence[Passage], count: 
 
 def _sentences(text: str) -> list[str]:
     """Those with enough words, each on one line."""
+    text = _NUMBERED.sub("- ", text) if len(_NUMBERED.findall(text)) > 1 else text
     parts = [part for start, end in sentences(text) for part in _rows(text[start:end])]
     return [line for line, is_row in _named(parts) if len(line.split()) >= (MIN_IN_ROW if is_row else MIN_WORDS)]
 
@@ -63,9 +65,14 @@ def _rows(sentence: str) -> list[tuple[str, bool]]:
     lines = [JOINED.join(line.split()) for line in sentence.splitlines() if line.strip()]
     marked = sum(bool(_MARK.match(line) or _DIGIT.search(line)) for line in lines)
     if len(lines) > 1 and 2 * marked > len(lines) and all(len(line.split()) <= MAX_IN_ROW for line in lines):
-        return [(_MARK.sub("", line, count=1) if _MARK.match(line) else line, True) for line in lines]
+        return [(_unmarked(line), True) for line in lines]
     line = JOINED.join(lines)
-    return [(line, bool(_MARK.match(line)) or CELL in line)] if line else []
+    return [(_unmarked(line), line != _unmarked(line) or CELL in line)] if line else []
+
+
+def _unmarked(line: str) -> str:
+    mark = _MARK.match(line)
+    return line[mark.end() :] if mark else line
 
 
 def _named(parts: Iterable[tuple[str, bool]]) -> Iterator[tuple[str, bool]]:

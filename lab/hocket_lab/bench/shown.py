@@ -20,8 +20,8 @@ from hocket_bus.messages import MAX_SUGGESTED, SUGGESTED, Side
 from hocket_client import Client, Composer
 from hocket_daemon.composition.settings import CompositionSettings
 from hocket_daemon.engine.settings import AUTO
-from hocket_lab.bench.composition import told_apart
-from hocket_lab.bench.composition.alike import Set
+from hocket_lab.bench.composition import disambiguation
+from hocket_lab.bench.composition.confusable import Set
 from hocket_lab.bench.composition.pages import FILES_OF, Corpus, Kind, corpus
 from hocket_lab.bench.live.typed import foretold
 from hocket_lab.bench.report import Report, Row
@@ -30,9 +30,9 @@ from hocket_lab.bench.sources import digest_of_files
 from hocket_lab.option import Option
 from hocket_tools import console
 
-ALIKE = "alike"
+CONFUSABLE = "confusable"
 KINDS: tuple[Kind, ...] = get_args(Kind)
-TEXTS = (*KINDS, ALIKE)
+TEXTS = (*KINDS, CONFUSABLE)
 WAIT_S = 5.0  # for a suggestion
 DEFAULT = CompositionSettings().confidence
 RIGHT = 0.5
@@ -76,8 +76,8 @@ def claim(report: Report) -> None:
     """Of each text, with a bound."""
     report.claims.clear()
     for row in [row for row in report.rows if float(row["confidence"] or 0)]:
-        if row["text"] == ALIKE:
-            told_apart.claim(report, row)
+        if row["text"] == CONFUSABLE:
+            disambiguation.claim(report, row)
             continue
         right = float(row["right"] or 0)
         report.claim(f"{row['text']}: right where shown", f">= {RIGHT:g}", right, right >= RIGHT)
@@ -93,8 +93,8 @@ def claim(report: Report) -> None:
 
 
 def _measured(data: Path, kind: str, confidence: float, settings: Settings) -> Row:
-    if kind == ALIKE:
-        return told_apart.measure(confidence, settings.model, settings.facts, settings.seed)
+    if kind == CONFUSABLE:
+        return disambiguation.measure(confidence, settings.model, settings.facts, settings.seed)
     return _typed(corpus(data, kind, settings.pages), confidence, settings)  # type: ignore[arg-type] # one of KINDS
 
 

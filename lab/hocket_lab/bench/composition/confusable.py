@@ -19,7 +19,7 @@ Set = Literal["chosen", "shown"]
 OF_A_KIND = 5
 
 
-class AlikeKind(NamedTuple):
+class ConfusableKind(NamedTuple):
     """Facts of a side in one document: its `file`, what stands above them, a `line` for each, and what is typed.
 
     In `line` and `typed` stand {subject}, {value}, and {other}, a second value that is never asked for.
@@ -35,60 +35,60 @@ class AlikeKind(NamedTuple):
     other: str = "year"
 
 
-SETS: Mapping[Set, Sequence[AlikeKind]] = {
+SETS: Mapping[Set, Sequence[ConfusableKind]] = {
     "chosen": (
-        AlikeKind(
+        ConfusableKind(
             "cloud", "bridges.txt", "Tolls were set anew in spring.\n\n",
             "The toll at the {subject} Bridge is {value} crowns. ", "The toll at the {subject} Bridge is ",
             "place", "digits",
         ),
-        AlikeKind(
+        ConfusableKind(
             "cloud", "prices.txt", "Prices of the auction house\n\n",
             "{subject}: {value} crowns\n", "A {subject} costs ", "spot", "digits",
         ),
-        AlikeKind(
+        ConfusableKind(
             "cloud", "mills.md", "# Mills\n\n| Mill | Built | Number |\n|---|---|---|\n",
             "| {subject} | {value} | {other} |\n", "The {subject} mill was built in ", "place", "year", "code",
         ),
-        AlikeKind(
+        ConfusableKind(
             "cloud", "telephones.md", "# Telephones\n\n",
             "- {subject}: {value}\n", "{subject} can be reached under ", "person", "telephone",
         ),
-        AlikeKind(
+        ConfusableKind(
             "device", "lockers.txt", "For myself.\n\n",
             "My locker at the station of {subject} opens with {value}. ",
             "My locker at the station of {subject} opens with ", "place", "digits",
         ),
-        AlikeKind(
+        ConfusableKind(
             "device", "birthdays.txt", "Birthdays\n\n",
             "{subject}, {value}\n", "{subject} was born on ", "person", "date",
         ),
     ),
     "shown": (
-        AlikeKind(
+        ConfusableKind(
             "cloud", "tickets.txt", "The museums of the county have agreed on fees. ",
             "A ticket to the {subject} Museum costs {value} kroner. ", "A ticket to the {subject} Museum costs ",
             "brand", "digits",
         ),
-        AlikeKind(
+        ConfusableKind(
             "cloud", "stall.csv", "item;price;since\n",
             "{subject};{value};{other}\n", "The price of the {subject} is ", "spot", "digits",
         ),
-        AlikeKind(
+        ConfusableKind(
             "cloud", "lighthouses.md", "# Lighthouses\n\n| Lighthouse | Height | Lit |\n|---|---|---|\n",
             "| {subject} | {value} feet | {other} |\n", "The lighthouse of {subject} has a height of ",
             "place", "digits",
         ),
-        AlikeKind(
+        ConfusableKind(
             "cloud", "office.txt", "Who sits where\n\n",
             "{subject}, extension {value}\n", "Please call {subject} at extension ", "person", "number",
         ),
-        AlikeKind(
+        ConfusableKind(
             "device", "trains.txt", "My trains. ",
             "The last train to {subject} leaves at {value}. ", "The last train to {subject} leaves at ",
             "place", "clock",
         ),
-        AlikeKind(
+        ConfusableKind(
             "device", "machines.md", "# In the cellar\n\n",
             "- {subject} has the serial number {value}\n", "{subject} has the serial number ", "device", "code",
         ),
@@ -97,7 +97,7 @@ SETS: Mapping[Set, Sequence[AlikeKind]] = {
 
 
 @dataclass(frozen=True)
-class AlikeFact:
+class ConfusableFact:
     """What is typed of it, the value that goes on with it, and the document that has it."""
 
     side: Side
@@ -107,17 +107,19 @@ class AlikeFact:
     typed: str
 
 
-def make_alike(kinds: Sequence[AlikeKind], seed: int) -> tuple[list[AlikeFact], dict[Side, dict[str, str]]]:
+def make_confusable(
+    kinds: Sequence[ConfusableKind], seed: int
+) -> tuple[list[ConfusableFact], dict[Side, dict[str, str]]]:
     """The facts, and each side's documents by name."""
     rng, used = random.Random(seed), set[str]()
-    facts, documents = list[AlikeFact](), dict[Side, dict[str, str]]({"cloud": {}, "device": {}})
+    facts, documents = list[ConfusableFact](), dict[Side, dict[str, str]]({"cloud": {}, "device": {}})
     for kind in kinds:
         text = kind.above
         for _ in range(OF_A_KIND):
             subject, value, other = (_new(name, rng, used) for name in (kind.subject, kind.value, kind.other))
             text += kind.line.format(subject=subject, value=value, other=other)
             typed = kind.typed.format(subject=subject)
-            facts.append(AlikeFact(kind.side, kind.file, subject, value, typed))
+            facts.append(ConfusableFact(kind.side, kind.file, subject, value, typed))
         documents[kind.side][kind.file] = text.rstrip(" ")
     return facts, documents
 

@@ -18,7 +18,7 @@ from hocket_lab.bench.report import Report, Row
 from hocket_lab.bench.running import Tables, bench_pair
 from hocket_tools import console
 
-from .alike import SETS, AlikeFact, Set, make_alike
+from .confusable import SETS, ConfusableFact, Set, make_confusable
 
 WORD_S, REST_S = 0.2, 8.0
 LEAST = {"cloud": 0.75, "device": 0.9, "alone": 0.9}  # of the facts, whose value is shown
@@ -34,7 +34,7 @@ class Judged:
     named: bool
 
     @classmethod
-    def of(cls, fact: AlikeFact, shown: Suggestion | None, facts: Sequence[AlikeFact]) -> Judged:
+    def of(cls, fact: ConfusableFact, shown: Suggestion | None, facts: Sequence[ConfusableFact]) -> Judged:
         """By whole words, as far as anything is shown."""
         text = shown.text if shown is not None else ""
         right = _has(text, fact.value)
@@ -45,7 +45,7 @@ class Judged:
 
 def measure(confidence: float, model: str, which: Set, seed: int) -> Row:
     """Both pairs, one after the other: how many facts of each side were shown, and how many of another one."""
-    facts, documents = make_alike(SETS[which], seed)
+    facts, documents = make_confusable(SETS[which], seed)
     private = [fact for fact in facts if fact.side == "device"]
     found = {side: list[Judged]() for side in LEAST}
     judged = _typed(facts, facts, documents, confidence, model, memory=True)
@@ -64,7 +64,7 @@ def claim(report: Report, row: Row) -> None:
     for side, least in LEAST.items():
         right, of = int(row[f"{side}_right"] or 0), int(row[f"{side}_facts"] or 0)
         name = "the device's, nothing leaving for memory" if side == "alone" else f"the {side}'s"
-        report.claim(f"alike facts shown, {name}", f">= {least * of:g} of {of}", right, right >= least * of)
+        report.claim(f"facts of several alike shown, {name}", f">= {least * of:g} of {of}", right, right >= least * of)
     right, named = sum(int(row[f"{side}_right"] or 0) for side in LEAST), int(row["named"] or 0)
     report.claim("their documents named", f"{right}", named, named == right)
     others = int(row["others"] or 0)
@@ -72,8 +72,8 @@ def claim(report: Report, row: Row) -> None:
 
 
 def _typed(
-    typed: Sequence[AlikeFact],
-    facts: Sequence[AlikeFact],
+    typed: Sequence[ConfusableFact],
+    facts: Sequence[ConfusableFact],
     documents: Mapping[Side, Mapping[str, str]],
     confidence: float,
     model: str,

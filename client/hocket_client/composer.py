@@ -249,6 +249,15 @@ class _Composer:
         """
         return self._edited.settles_s
 
+    @property
+    def first_memory_s(self) -> float:
+        """Seconds in which memory may come that is the first of all; 0 where there is some, or none is on its way.
+
+        Infinite before there is a suggestion. Who shows suggestions while somebody types waits for this at most.
+        """
+        known = self.suggestion
+        return 0.0 if known is not None and known.memory_age_s else self.settles_s
+
     @checked
     def update(self, text: str, cursor: int | None = None) -> int:
         """The text is this one from now on, the cursor at its end unless said otherwise; returns its version.

@@ -72,9 +72,8 @@ class Draft:
             self._end(error)
 
     def _hear(self, composer: AsyncComposer, found: Suggestion) -> None:
-        if composer.settles_s and not found.memory_age_s:
-            loop = asyncio.get_running_loop()
-            loop.call_later(composer.settles_s, self._settle, composer, found.version)
+        if wait_s := composer.first_memory_s:
+            asyncio.get_running_loop().call_later(wait_s, self._settle, composer, found.version)
             return
         before = self._known.result() if self._known.done() else None
         self._report(found)

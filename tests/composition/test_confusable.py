@@ -69,8 +69,9 @@ def test_the_value_of_the_fact_that_is_typed_is_suggested(composed: Composed, li
     facts = dict(zip(chance.sample(NAMES, 5), map(str, chance.sample(range(1_102, 1_998), 5)), strict=True))
     memory = Takeaways(200, lambda text: len(composed.model.continued(text)))
     memory.add("cloud", [Takeaway(text=line.format(*fact), document=fact[0]) for fact in facts.items()], 0.0)
-    for name, value in facts.items():
+    for at, (name, value) in enumerate(facts.items()):
         text = FORMS[line].format(name)
+        text = text if at % 2 else text.rstrip()  # with the blank behind the last word, or before it is typed
         told = composed.suggested(text, memory)
         assert all(_numbers(each.text) & set(facts.values()) <= {value} for each in told)
         assert value in _numbers(told[-1].text)

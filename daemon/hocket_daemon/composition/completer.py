@@ -113,8 +113,10 @@ class Completer:
         window = self._encoding.window(document.read)
         value = self._value(document)
         if value:
-            copied = Window(window.text, window.typed + value, window.ids)
-            self._look(self._path(copied), partial(self._on_copied, began_s, document, window))
+            is_whole = value.startswith(" ")  # the last word: it is read, as it is where a blank stands behind it
+            before = Window(document.read, "", self._ids(document)) if is_whole else window
+            copied = Window(before.text, before.typed + value, before.ids)
+            self._look(self._path(copied), partial(self._on_copied, began_s, document, window, value))
         else:
             self._go_on(began_s, document, window)
 
@@ -127,13 +129,15 @@ class Completer:
 
         self._look(self._path(window), on_done)
 
-    def _on_copied(self, began_s: float, document: Document, window: Window, path: Path, passes: int) -> None:
+    def _on_copied(
+        self, began_s: float, document: Document, window: Window, value: str, path: Path, passes: int
+    ) -> None:
         """Suggest the value that the text is about, and what follows that, unless the model thinks little of it."""
-        if path.copied(len(window.typed), self._token_texts) < self._minimum:
+        if path.copied(len(path.window.typed) - len(value), self._token_texts) < self._minimum:
             self._go_on(began_s, document, window)
             return
         rest = path.suggested(self._token_texts, self._maximum, self._minimum) or ""
-        self._tell(began_s, document, path.window.typed[len(window.typed) :] + rest, passes, path)
+        self._tell(began_s, document, value + rest, passes, path)
 
     def _tell(self, began_s: float, document: Document, suggested: str, passes: int, path: Path) -> None:
         text = without_repeat(self._as_known(suggested, document), document.behind)

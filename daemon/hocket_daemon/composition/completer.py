@@ -116,7 +116,7 @@ class Completer:
             is_whole = value.startswith(" ")  # the last word: it is read, as it is where a blank stands behind it
             before = Window(document.read, "", self._ids(document)) if is_whole else window
             copied = Window(before.text, before.typed + value, before.ids)
-            self._look(self._path(copied), partial(self._on_copied, began_s, document, window, value))
+            self._look(self._path(copied), partial(self._on_copied, began_s, document, window, value=value))
         else:
             self._go_on(began_s, document, window)
 
@@ -130,7 +130,7 @@ class Completer:
         self._look(self._path(window), on_done)
 
     def _on_copied(
-        self, began_s: float, document: Document, window: Window, value: str, path: Path, passes: int
+        self, began_s: float, document: Document, window: Window, path: Path, passes: int, *, value: str
     ) -> None:
         """Suggest the value that the text is about, and what follows that, unless the model thinks little of it."""
         if path.copied(len(path.window.typed) - len(value), self._token_texts) < self._minimum:

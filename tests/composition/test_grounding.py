@@ -63,6 +63,11 @@ def test_one_sentence_alone_is_of_another_where_its_name_is() -> None:
     assert grounding.has("17", "Dear Ms Varga, the toll at the Osprey Bridge is ")
 
 
+def test_a_value_may_have_a_number_twice() -> None:
+    grounding = Grounding(["The last train leaves at 19:19.", "The last ferry leaves at 14:30."], "english")
+    assert grounding.has("19", "The last train leaves at 19:")
+
+
 def test_several_that_may_be_meant_allow_what_all_have() -> None:
     """Two Vargas in one town share the beginning of their numbers."""
     grounding = Grounding(["Linnea Varga: 0171 555 0143", "Linnea Brandt: 0171 555 0127"], "english")

@@ -68,8 +68,10 @@ class Grounding:
     def has(self, number: str, written: str) -> bool:
         """Whether a word with a digit may follow a text: every sentence that may be meant has it."""
         current, *_ = _last_sentences(written)
-        found, _ = self._meant(written, [each for each in self._sentences if _is_open(each, current)])
-        return bool(found) and all(number.lower() in each.words for each in found)
+        word = number.lower()  # it may be the last of a value that has it twice, such as 19:19
+        pool = [each for each in self._sentences if word in each.numbers or _is_open(each, current)]
+        found, _ = self._meant(written, pool)
+        return bool(found) and all(word in each.numbers for each in found)
 
     def _meant(self, written: str, pool: Sequence[Sentence]) -> tuple[list[Sentence], frozenset[str]]:
         """Those that the last sentence of a text may be about, and what of it tells.

@@ -123,6 +123,7 @@ class EditedText:
         self.text, self.cursor = _checked(text, cursor)
         self.version = 0
         self.suggestion: Suggestion | None = None  # for the text as it stands
+        self._settles = Deadline.after(0.0)  # by when newer memory for it comes, if it does
         self._topic = topic
         self._tokens = tokens
         self._memory = memory
@@ -157,6 +158,14 @@ class EditedText:
             cursor=cursor,
         )
 
+    @property
+    def settles_s(self) -> float:
+        """Seconds in which the suggestion may give way to one with memory that is on its way; 0 where none is.
+
+        Infinite before there is one.
+        """
+        return math.inf if self.suggestion is None else self._settles.left_s
+
     def taken(self, words: int | None) -> str:
         """The suggestion, or its first so many words; empty where there is none."""
         text = self.suggestion.text if self.suggestion is not None else ""
@@ -179,7 +188,7 @@ class EditedText:
         if isinstance(message, Behind):
             return [], [self.whole()]
         if isinstance(message, Suggestion) and message.version == self.version:
-            self.suggestion = message
+            self.suggestion, self._settles = message, Deadline.after(message.expects_s)
             return [message], []
         return ([message], []) if isinstance(message, Remembered) else ([], [])
 
@@ -231,6 +240,23 @@ class _Composer:
     def suggestion(self) -> Suggestion | None:
         """What may follow the cursor of the text as it stands; None while that is not known."""
         return self._edited.suggestion
+
+    @property
+    def settles_s(self) -> float:
+        """Seconds in which the suggestion may give way to one with memory that is on its way; 0 where none is.
+
+        Infinite before there is one.
+        """
+        return self._edited.settles_s
+
+    @property
+    def first_memory_s(self) -> float:
+        """Seconds in which memory may come that is the first of all; 0 where there is some, or none is on its way.
+
+        Infinite before there is a suggestion. Who shows suggestions while somebody types waits for this at most.
+        """
+        known = self.suggestion
+        return 0.0 if known is not None and known.memory_age_s else self.settles_s
 
     @checked
     def update(self, text: str, cursor: int | None = None) -> int:
@@ -289,8 +315,15 @@ class _Composer:
     def _has_news(self) -> bool:
         return self._closed or bool(self._mail)
 
-    def _is_known(self) -> bool:
-        return self._closed or self.suggestion is not None
+    def _is_settled(self) -> bool:
+        return self._closed or not self.settles_s
+
+    def _has_settled(self) -> bool:
+        """Whether the suggestion stays as it is. Raises what went wrong."""
+        return self._known() is not None and not self.settles_s
+
+    def _patience_s(self, deadline: Deadline) -> float:
+        return min(SILENCE_S, deadline.left_s, self.settles_s)
 
     def _nudge(self) -> None:
         if self._edited.suggestion is None:
@@ -323,14 +356,14 @@ class Composer(_Composer):
     def wait(self, wait_s: float = 5.0) -> Suggestion | None:
         """The suggestion for the text as it stands, as soon as it is known; None where it is not by then.
 
-        Its text is empty where nothing may follow. What comes meanwhile is still handed out by `events`. Raises what
-        went wrong, Cancelled when it is closed.
+        Memory that is on its way is waited for, as long as the device says. Its text is empty where nothing may follow.
+        What comes meanwhile is still handed out by `events`. Raises what went wrong, Cancelled when it is closed.
         """
         deadline = Deadline.after(wait_s)
-        while (known := self._known()) is None and not deadline.passed:
-            if not self._mail.wait(self._is_known, min(SILENCE_S, deadline.left_s)):
+        while not (self._has_settled() or deadline.passed):
+            if not self._mail.wait(self._is_settled, self._patience_s(deadline)):
                 self._nudge()
-        return known
+        return self._known()
 
     def __enter__(self) -> Composer:
         return self
@@ -367,10 +400,10 @@ class AsyncComposer(_Composer):
     async def wait(self, wait_s: float = 5.0) -> Suggestion | None:
         """As that of a Composer."""
         deadline = Deadline.after(wait_s)
-        while (known := self._known()) is None and not deadline.passed:
-            if not await self._mail.wait_here(self._is_known, min(SILENCE_S, deadline.left_s)):
+        while not (self._has_settled() or deadline.passed):
+            if not await self._mail.wait_here(self._is_settled, self._patience_s(deadline)):
                 self._nudge()
-        return known
+        return self._known()
 
     async def __aenter__(self) -> AsyncComposer:
         return self

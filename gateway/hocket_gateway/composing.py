@@ -7,8 +7,10 @@ leaves or a newer text of the same writing has come. The device is told what has
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -63,18 +65,23 @@ class OpenText:
             self._ring()
 
     async def suggestions(self, version: int) -> AsyncGenerator[Suggestion]:
-        """Each for this version, until there is a newer one. Raises HocketError."""
-        last: Suggestion | None = None
+        """Each for this version, until there is a newer one. Raises HocketError.
+
+        The first of all waits for memory that is on its way.
+        """
+        last: object = None
         while self._is_open and self.version == version:
             changed = self._changed
             if self._error is not None:
                 raise self._error
-            found = self._composer.suggestion
-            if found is not None and found != last:
-                last = found
+            found, wait_s = self._composer.suggestion, self._composer.first_memory_s
+            if found is not None and not wait_s and (found.text, found.sources) != last:
+                last = (found.text, found.sources)
                 yield found
             else:
-                await changed.wait()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(wait_s if 0 < wait_s < math.inf else None):
+                        await changed.wait()
 
     def close(self) -> None:
         """Streams end, too."""

@@ -88,6 +88,17 @@ def telling_words(query: str) -> list[str]:
     return list(dict.fromkeys(words(" ".join(_telling(query)))))
 
 
+def telling_stems(text: str, language: str) -> list[str]:
+    """The words of a text that tell what it is about, in its order: by their stems in `language`, numbers as they are.
+
+    Where a script has no spaces these are pairs of characters.
+    """
+    found, stop_words = _WORDS.findall(fold_case(text)), STOP_WORDS.get(language, frozenset[str]())
+    telling = (word for word in found if word not in stop_words and not (len(word) == 1 and "a" <= word <= "z"))
+    stems = (word if word[0].isdigit() else stem(word, language) for word in telling)
+    return [part for each in stems for part in _parts(fold(each))]
+
+
 def missing_words(text: str, read: Iterable[str]) -> list[tuple[int, int]]:
     """Where in a text, from and to which character, the words and numbers are that nothing `read` has.
 

@@ -45,6 +45,21 @@ def test_it_is_for_the_text_as_it_stands(device: ScriptedDevice) -> None:
         assert composer.accept() == ""
 
 
+def test_memory_that_is_on_its_way_is_waited_for(device: ScriptedDevice) -> None:
+    """As long as the device says, and no longer than is asked for; then what there is is the answer."""
+    with Client(device.endpoint, connect_s=WAIT_S) as client:
+        device.expects_s = 10 * WAIT_S
+        with client.compose("one") as composer:
+            until(lambda: composer.suggestion is not None)
+            assert text_of(composer.wait(0)) == "ONE"
+            device.remember(" AND MORE")
+            assert text_of(composer.wait(WAIT_S)) == "ONE AND MORE"
+        device.expects_s = 0.05
+        with client.compose("two") as composer:
+            assert text_of(composer.wait(WAIT_S)) == "TWO AND MORE"
+            assert composer.settles_s == 0
+
+
 def test_another_threads_update_is_waited_for(device: ScriptedDevice) -> None:
     """None is an answer behind `wait_s` alone."""
     with Client(device.endpoint, connect_s=WAIT_S) as client, client.compose("one") as composer:

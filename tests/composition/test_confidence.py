@@ -7,7 +7,7 @@ from math import prod
 
 import pytest
 
-from hocket_daemon.composition.completion import LETTER, Path, as_known
+from hocket_daemon.composition.completion import COPIED, LETTER, Path, as_known
 from hocket_daemon.composition.window import Window
 
 WORDS = [
@@ -76,6 +76,25 @@ def test_typed_letters_make_what_fits_them_likelier() -> None:
             assert shown == ("Oakhaven"[len(typed) :] if is_shown else "")
 
 
+@pytest.mark.parametrize(
+    ("typed", "rival", "chance"),
+    [("", 0.3, 0.6), ("O", 0.3, 0.6 / 0.9), ("Oa", 0.3, 0.6 / 0.9), ("O", 0.0, 1.0), ("Oak", 0.0, 1.0)],
+)
+def test_a_half_typed_word_is_as_likely_as_it_is_among_those_that_fit(typed: str, rival: float, chance: float) -> None:
+    """A rival that does not fit what is typed takes nothing; what is not kept of the others, little."""
+    others = tuple((token, each) for token, each in ((1, 0.4 - rival), (5, 0.0), (4, rival)) if each)
+    one = Path(Window("", typed, []), (4, 5, 6), (0.6, 1.0, 0.0), rivals=(others, (), ()))
+    for minimum, is_shown in ((chance - 0.01, True), (chance + 0.01, False)):
+        assert one.suggested(Texts(), 3, minimum) == ("Oakhaven"[len(typed) :] if is_shown else "")  # type: ignore[arg-type]
+
+
+def test_what_copies_the_sentence_that_is_meant_is_likelier() -> None:
+    """By COPIED times, each of its tokens; what was typed before is not judged."""
+    texts, tokens = Texts(), (4, 5, 8)
+    one = Path(Window("", "Oakhaven 14", []), tokens, (0.001, 0.02, 1.0))
+    assert one.copied(len("Oak"), texts) == pytest.approx(COPIED * 0.02 / (COPIED * 0.02 + 0.98))  # type: ignore[arg-type]
+
+
 def test_a_bound_is_reached_before_the_end_is_known() -> None:
     """So that nothing more need be decoded."""
     one = Path(Window("", "", []), (0, 1), (0.9, 0.01))
@@ -104,3 +123,16 @@ def test_names_and_numbers_are_shown_as_they_are_known(written: str, suggestion:
 
 def test_where_all_nouns_are_written_like_names_numbers_alone_are_to_be_known() -> None:
     assert as_known("Hund ist 7 Jahre alt", "Der ", "", names=False) == "Hund ist"
+
+
+def test_a_number_of_another_fact_is_not_shown() -> None:
+    """Though it is known: what is typed does not support it there."""
+    known, asked = "14 crowns 18 crowns", list[tuple[str, str]]()
+
+    def supports(number: str, before: str) -> bool:
+        asked.append((number, before))
+        return number == "18"
+
+    assert as_known("18 crowns", "It costs ", known, supports=supports) == "18 crowns"
+    assert as_known("now 14 crowns", "It costs ", known, supports=supports) == "now"
+    assert asked == [("18", "It costs "), ("14", "It costs now ")]

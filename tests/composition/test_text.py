@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from itertools import pairwise
+from math import inf
 
 import pytest
 from hypothesis import given
@@ -187,6 +188,18 @@ def test_what_was_not_answered_is_asked_again() -> None:
     assert coordinator.ask([1, 2, 3, 4], "one two three four") == "one two three four"
 
 
+def test_a_pause_asks_for_any_new_word_with_those_before_it() -> None:
+    """Once: a writer who rests is not asked for again."""
+    coordinator = Coordinator(10)
+    assert coordinator.ask([1, 2, 3], "The toll at ") == "The toll at"
+    coordinator.replied(1)
+    text = "The toll at Osprey "
+    assert not coordinator.ask([1, 2, 3, 4], text)
+    assert coordinator.ask([1, 2, 3, 4], text, paused=True) == "The toll at Osprey"
+    coordinator.replied(1)
+    assert not coordinator.ask([1, 2, 3, 4], text, paused=True)
+
+
 def test_a_threshold_that_sets_itself_keeps_its_bounds() -> None:
     coordinator = Coordinator("auto")
     for news, bound in ((0, MAXIMUM), (3, MINIMUM)):
@@ -270,6 +283,27 @@ def test_only_suggestions_for_the_text_as_it_stands_are_handed_out() -> None:
     assert edited.feed(remembered)[0] == [remembered]
     with pytest.raises(BadRequest):
         edited.feed(Error(code="bad_request", text="no", remedy="", request=edited.request))
+
+
+def test_a_suggestion_settles_when_nothing_newer_is_on_its_way() -> None:
+    """Or when it has not come in the time that the device says; another text has none yet."""
+    edited = EditedText(TOPIC, "a", None, tokens=15, memory=True)
+
+    def come(expects_s: float) -> None:
+        edited.feed(
+            Suggestion(
+                request=edited.request, version=edited.version, text=" b", ms=1.0, passes=1, memory_age_s=0.0,
+                expects_s=expects_s,
+            )
+        )  # fmt: skip
+
+    assert edited.settles_s == inf
+    come(60.0)
+    assert 0 < edited.settles_s <= 60
+    come(0.0)
+    assert edited.settles_s == 0
+    edited.change("ab", None)
+    assert edited.settles_s == inf
 
 
 @pytest.mark.parametrize("cursor", [-1, 3])

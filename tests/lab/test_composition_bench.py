@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from hocket_bus.errors import BadRequest
-from hocket_lab.bench.composition import recall, utility
+from hocket_bus.messages import Reference, Suggestion
+from hocket_lab.bench.composition import disambiguation, recall, utility
+from hocket_lab.bench.composition.confusable import OF_A_KIND, SETS, Set, make_confusable
+from hocket_lab.bench.composition.disambiguation import Judged
 from hocket_lab.bench.composition.facts import is_right, make_facts
 from hocket_lab.bench.composition.kinds import KINDS
 from hocket_lab.bench.composition.likeness import Likeness
@@ -79,6 +82,60 @@ def test_the_seed_makes_the_facts() -> None:
 )
 def test_a_suggestion_is_right_that_begins_with_the_value(suggestion: str, right: bool) -> None:
     assert is_right(suggestion, "Abel Renn") is right
+
+
+@pytest.mark.parametrize("which", SETS)
+def test_confusable_facts_differ_in_subject_and_value(which: Set) -> None:
+    """Each stands in its side's document once, beside four of its kind, and the seed makes them."""
+    facts, documents = make_confusable(SETS[which], seed=3)
+    assert make_confusable(SETS[which], seed=3) == (facts, documents)
+    assert make_confusable(SETS[which], seed=4) != (facts, documents)
+    assert [sum(fact.side == side for fact in facts) for side in ("cloud", "device")] == [20, 10]
+    assert len({name for fact in facts for name in (fact.subject, fact.value)}) == 2 * len(facts)
+    for fact in facts:
+        document = documents[fact.side][fact.document]
+        assert document.count(fact.subject) == document.count(fact.value) == 1
+        assert sum(each.subject in document for each in facts) == OF_A_KIND
+        assert fact.subject in fact.typed
+        assert fact.value not in fact.typed
+
+
+def test_the_two_sets_have_no_kind_in_common() -> None:
+    kinds = [{(kind.line, kind.typed, kind.file) for kind in SETS[which]} for which in SETS]
+    assert not kinds[0] & kinds[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "named", "judged"),
+    [
+        ("VALUE crowns.", True, Judged(right=True, other=False, named=True)),
+        ("VALUE crowns.", False, Judged(right=True, other=False, named=False)),
+        ("OTHER crowns", True, Judged(right=False, other=True, named=False)),
+        ("9VALUE", True, Judged(right=False, other=False, named=False)),
+        ("", True, Judged(right=False, other=False, named=False)),
+    ],
+)
+def test_what_is_shown_behind_a_fact_is_judged_by_whole_values(text: str, named: bool, judged: Judged) -> None:
+    facts, _ = make_confusable(SETS["shown"], seed=0)
+    fact, other = facts[0], facts[1]
+    sources = [Reference(side="cloud", document=f"/somewhere/{fact.document}")] if named else []
+    shown = Suggestion(
+        request=bytes(16), version=0, text=text.replace("VALUE", fact.value).replace("OTHER", other.value), ms=1.0,
+        passes=1, memory_age_s=1.0, sources=sources,
+    )  # fmt: skip
+    assert Judged.of(fact, shown, facts) == judged
+    assert Judged.of(fact, None, facts) == Judged(right=False, other=False, named=False)
+
+
+def test_confusable_facts_are_claimed_side_by_side() -> None:
+    """And a value of another fact counts against all of them."""
+    report = Report({})
+    row: Row = {
+        "cloud_facts": 20, "cloud_right": 15, "device_facts": 10, "device_right": 8, "alone_facts": 10,
+        "alone_right": 9, "named": 32, "others": 2,
+    }  # fmt: skip
+    disambiguation.claim(report, row)
+    assert [claim["holds"] for claim in report.claims] == [True, False, True, True, False]
 
 
 def fact_rows(way: str, right: int, of: int, *, named: int = 0) -> list[Row]:

@@ -26,6 +26,7 @@ class Editor:
     def __init__(self, client: LanguageClient) -> None:
         self.client = client
         self.logged: list[str] = []
+        self.refreshed = 0  # times that it was told to ask again
         self.encoding = UTF_16
         self._versions: dict[str, int] = {}
 
@@ -33,9 +34,14 @@ class Editor:
         def _(params: types.LogMessageParams) -> None:
             self.logged.append(params.message)
 
+        @client.feature("workspace/inlineCompletion/refresh")  # type: ignore[untyped-decorator]
+        def _(*_: object) -> None:
+            self.refreshed += 1
+
     async def begin(self, encodings: list[types.PositionEncodingKind] | None) -> None:
         general = types.GeneralClientCapabilities(position_encodings=encodings)
-        capabilities = types.ClientCapabilities(general=general)
+        experimental = {"inlineCompletionRefresh": True}
+        capabilities = types.ClientCapabilities(general=general, experimental=experimental)
         result = await self.client.initialize_async(types.InitializeParams(capabilities=capabilities))
         self.encoding = types.PositionEncodingKind(result.capabilities.position_encoding)
         self.capabilities = result.capabilities

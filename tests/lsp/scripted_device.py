@@ -26,6 +26,7 @@ class ScriptedDevice:
         self.got: list[Message] = []
         self.seen: list[tuple[str, int]] = []  # every text as it stood, and its cursor
         self.busy_s = 0.0  # so long it says that it is full
+        self.expects_s = 0.0  # so long it says that memory is on its way
         self.asked = threading.Semaphore(0)  # released once for each suggestion that is due
         self._topics: dict[bytes, bytes] = {}
         self._holds = False
@@ -55,6 +56,17 @@ class ScriptedDevice:
             self._held.clear()
 
         self._bus.post(release)
+
+    def remember(self, add: str) -> None:
+        """Memory has come: each text is suggested for anew, with these words more."""
+
+        def remember() -> None:
+            self.expects_s, suggest = 0.0, self.suggest
+            self.suggest = lambda text, cursor: suggest(text, cursor) + add
+            for request in self.texts:
+                self._answer(request)
+
+        self._bus.post(remember)
 
     def _on_event(self, event: Event) -> None:
         if not isinstance(event, Received):
@@ -100,6 +112,7 @@ class ScriptedDevice:
             ms=1.0,
             passes=1,
             memory_age_s=0.0,
+            expects_s=self.expects_s,
         )
 
         def publish() -> None:

@@ -11,7 +11,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcRequestCancelled
 from scripted_device import ScriptedDevice, about
 
-from waiting import until
+from waiting import WAIT_S, until
 
 TEXTS = {
     "plain": "Dear Ms Varga,\n\nthe ferry to",
@@ -163,6 +163,37 @@ def test_a_question_that_is_taken_back_leaves_the_next_one_alone(device: Scripte
         assert await editor.told("a", types.Position(0, 3)) == about("one", 3)
 
     device.hold()
+    asyncio.run(with_editor(device.endpoint, law))
+
+
+def test_the_first_question_waits_for_memory_that_is_on_its_way(device: ScriptedDevice) -> None:
+    """And gets the suggestion with it; where none comes in time, the one without."""
+
+    async def law(editor: Editor) -> None:
+        editor.open("a", "one")
+        asked = editor.grey("a", types.Position(0, 3))
+        await asyncio.to_thread(device.asked.acquire)
+        device.remember(", remembered")
+        assert await asked in (None, about("one", 3) + ", remembered")  # None: a slow machine took longer than 5 s
+        assert await editor.told("a", types.Position(0, 3)) == about("one", 3) + ", remembered"
+        device.expects_s = 0.1
+        editor.open("b", "two")
+        assert await editor.told("b", types.Position(0, 3)) == about("two", 3) + ", remembered"
+
+    device.expects_s = WAIT_S
+    asyncio.run(with_editor(device.endpoint, law))
+
+
+def test_an_editor_that_can_be_told_asks_again_when_newer_memory_has_come(device: ScriptedDevice) -> None:
+    """Another one gets it at its next question."""
+
+    async def law(editor: Editor) -> None:
+        editor.open("a", "one")
+        assert await editor.told("a", types.Position(0, 3)) == about("one", 3)
+        device.remember(", remembered")
+        await asyncio.to_thread(until, lambda: editor.refreshed > 0)
+        assert await editor.told("a", types.Position(0, 3)) == about("one", 3) + ", remembered"
+
     asyncio.run(with_editor(device.endpoint, law))
 
 

@@ -121,6 +121,30 @@ def test_a_text_is_completed_from_the_memory_of_both_sides(tiny_models: dict[str
             assert suggested(composer).version == composer.version
 
 
+def test_the_first_that_is_waited_for_has_the_memory_that_was_asked_for(
+    tiny_models: dict[str, Path], folder: Path
+) -> None:
+    """Nothing is typed and no event is read: the text is opened, and waited for once."""
+    with pair(folder, tiny_models) as made:
+        linked(made)
+        for text in (TEXT, f"{TEXT} tano", f"mira {TEXT}"):
+            with made.client().compose(text) as composer:
+                first = suggested(composer)
+                assert first.memory_age_s > 0
+                assert composer.suggestion == first
+
+
+def test_memory_that_does_not_come_is_not_waited_for_without_an_end(tiny_models: dict[str, Path], folder: Path) -> None:
+    """The cloud has no documents at hand: the suggestion without memory is the answer."""
+    with pair(folder, tiny_models, start=False) as made:
+        made.start_cloud()
+        made.start_device(composition=CompositionSettings(model="", confidence=0.0, own_documents=False))
+        linked(made)
+        with made.client().compose(TEXT) as composer:
+            assert suggested(composer).memory_age_s == 0
+            assert composer.settles_s == 0
+
+
 def test_what_is_typed_along_a_suggestion_is_not_computed_again(tiny_models: dict[str, Path], folder: Path) -> None:
     with pair(folder, tiny_models, start=False) as made:
         compute = made.start_device(model=exact(name=BUNDLED)).services.compute
@@ -181,7 +205,9 @@ def test_the_same_for_asyncio(tiny_models: dict[str, Path], folder: Path) -> Non
                     return composer.accept(1)
         raise AssertionError
 
-    with pair(folder, tiny_models) as made:
+    with pair(folder, tiny_models, start=False) as made:
+        made.start_retrieval("device", documents=0)  # of memory it would depend when it comes
+        made.start_device()
         taken = asyncio.run(asyncio.wait_for(run(made.endpoint("device")), WAIT_S))
         with made.client().compose(TEXT + " m", memory=False) as composer:
             suggested(composer)

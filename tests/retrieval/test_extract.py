@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hocket_retrieval.search import Passage
-from hocket_retrieval.sentences import WITHIN, extract
+from hocket_retrieval.sentences import WITHIN, _sentences, extract
 
 NEAR = {
     "The near one is here.": 0.9,
@@ -46,3 +46,20 @@ def test_a_query_far_from_everything_has_its_nearest_sentences() -> None:
     found = extract(Embedder(), "query", passages(list(NEAR)[2]), 3)  # type: ignore[arg-type]
     assert [sentence.text for sentence in found] == list(NEAR)[2:]
     assert extract(Embedder(), "query", passages("Hm."), 3) == []  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("passage", "rows"),
+    [
+        ("- Ida Renn: 0171 555\n- Abel Tolle: 0171 143", ["Ida Renn: 0171 555", "Abel Tolle: 0171 143"]),
+        ("Prices\nsmoked eel: 42\nsmoked cod: 33", ["smoked eel: 42", "smoked cod: 33"]),
+        ("1. Renn, 12\n2. Tolle, 14\n3. Varga, closed", ["Renn, 12", "Tolle, 14", "Varga, closed"]),
+        ("Mill | Built\n\nKelm | 1791\n\nRuhl | 1688", ["Mill: Kelm, Built: 1791", "Mill: Ruhl, Built: 1688"]),
+        ("Kelm | 1791\n\nRuhl | 1688", ["Kelm | 1791", "Ruhl | 1688"]),
+        ("It was built in\nspring by two\nbrothers of 1874.", ["It was built in spring by two brothers of 1874."]),
+        ("Hm.\n\nIt is late now.", ["It is late now."]),
+    ],
+)
+def test_a_row_is_a_sentence_of_its_own(passage: str, rows: list[str]) -> None:
+    """Without its mark; that of a table has the names of its columns. Lines of a paragraph are no rows."""
+    assert _sentences(passage) == rows

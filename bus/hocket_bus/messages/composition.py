@@ -71,8 +71,9 @@ class Behind(Message, frozen=True):
 
 
 class Suggestion(Message, frozen=True):
-    """What may follow the cursor of a version; empty where nothing does. It may come again with newer memory.
+    """What may follow the cursor of a version; empty where nothing does. It comes again with newer memory.
 
+    Such memory is on its way where `expects_s` is not 0: the suggestion with it comes within so many seconds, or never.
     `ms` is what it took on the device, in `passes` of the model; none for what had been computed before. Memory is
     `memory_age_s` old, 0 where there is none, and `sources` are the documents of the takeaways that it is from.
     """
@@ -84,6 +85,7 @@ class Suggestion(Message, frozen=True):
     passes: Count
     memory_age_s: Seconds
     sources: Annotated[list[Reference], Meta(max_length=MAX_TAKEAWAYS)] = []
+    expects_s: Seconds = 0.0
 
 
 class Remembered(Message, frozen=True):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from hocket_bus.errors import BadRequest, HocketError
@@ -21,10 +22,11 @@ from ..engine.runtime.compute import Compute
 from ..engine.runtime.sequences import Prefill
 from .completion import PART, Path, PathCache, Proposals, Row, as_known, complete, read
 from .document import Document
+from .grounding import Grounding, earlier_sentences, rest_of
 from .memory import Item
 from .reference import Reference, fitting_reference, make_reference
 from .repeat import without_repeat
-from .window import Encoding, TokenTexts
+from .window import Encoding, TokenTexts, Window
 
 MIN_WINDOW = 128  # tokens before the cursor that are read when there are more
 MIN_REFERENCE = 16  # tokens for which a context must have room
@@ -45,6 +47,7 @@ class Completed(NamedTuple):
     passes: int
     reference: Reference
     path: Path
+    written: str = ""  # before the cursor, as far as it was read
 
 
 class Completer:
@@ -79,6 +82,7 @@ class Completer:
         self._kept = PathCache(token_texts)
         self._row, self._second = Row(model), Row(model)
         self._reference = make_reference(model, (), "", None)
+        self._items: tuple[Item, ...] = ()  # all that is remembered; a reference may have fewer
         self._next: Reference | None = None  # that is being read into the second row
         self._is_read = False
         self._running: Interrupt | None = None  # of a suggestion
@@ -86,8 +90,17 @@ class Completer:
         self._reading: Interrupt | None = None
         self._document = Document("", 0, 0)  # the one that was suggested for last
 
+    @property
+    def is_reading(self) -> bool:
+        """Whether newer memory is being read: a suggestion with it follows."""
+        return self._next is not None
+
     def context(self, document: Document) -> list[int]:
         """The ids of what is read before the cursor."""
+        self._anchor(document)
+        return self._ids(document)
+
+    def _ids(self, document: Document) -> list[int]:
         return self._encoding.ids(document.read)
 
     def suggest(self, document: Document) -> None:
@@ -99,26 +112,60 @@ class Completer:
             self._swap(document)
         self._anchor(document)
         window = self._encoding.window(document.read)
-        path = self._kept.find(self._reference, window) or Path(window, ended=not document.read.strip())
-        version, behind, passes = document.version, document.behind, self._row.passes
+        value = self._value(document)
+        if value:
+            is_whole = value.startswith(" ")  # the last word: it is read, as it is where a blank stands behind it
+            before = Window(document.read, "", self._ids(document)) if is_whole else window
+            copied = Window(before.text, before.typed + value, before.ids)
+            self._look(self._path(copied), partial(self._on_copied, began_s, document, window, value=value))
+        else:
+            self._go_on(began_s, document, window)
+
+    def _go_on(self, began_s: float, document: Document, window: Window) -> None:
+        """Suggest what the model goes on with."""
 
         def on_done(path: Path, passes: int) -> None:
             suggested = path.suggested(self._token_texts, self._maximum, self._minimum) or ""
-            text = without_repeat(self._as_known(suggested, document), behind)
-            self._on_completed(
-                Completed(version, text, (time.monotonic() - began_s) * 1000, passes, self._reference, path)
-            )
-            self._go_ahead(path)
-            if self._is_read:
-                self.suggest(self._document)
+            self._tell(began_s, document, suggested, passes, path)
 
+        self._look(self._path(window), on_done)
+
+    def _on_copied(
+        self, began_s: float, document: Document, window: Window, path: Path, passes: int, *, value: str
+    ) -> None:
+        """Suggest the value that the text is about, and what follows that, unless the model thinks little of it."""
+        if path.copied(len(path.window.typed) - len(value), self._token_texts) < self._minimum:
+            self._go_on(began_s, document, window)
+            return
+        rest = path.suggested(self._token_texts, self._maximum, self._minimum) or ""
+        self._tell(began_s, document, value + rest, passes, path)
+
+    def _tell(self, began_s: float, document: Document, suggested: str, passes: int, path: Path) -> None:
+        text = without_repeat(self._as_known(suggested, document), document.behind)
+        took_ms = (time.monotonic() - began_s) * 1000
+        self._on_completed(Completed(document.version, text, took_ms, passes, self._reference, path, document.read))
+        self._go_ahead(path)
+        if self._is_read:
+            self.suggest(self._document)
+
+    def _path(self, window: Window) -> Path:
+        return self._kept.find(self._reference, window) or Path(window, ended=not (window.text + window.typed).strip())
+
+    def _look(self, path: Path, on_done: Callable[[Path, int], None]) -> None:
+        """Lengthen a path until it is enough, unless it is; `on_done` gets it and how many passes that took."""
+        passes = self._row.passes
         if self._is_enough(path):
             on_done(path, 0)
         else:
             self._complete(path, lambda path: on_done(path, self._row.passes - passes))
 
     def renew(self, document: Document, items: tuple[Item, ...], changed_s: float | None) -> None:
-        """Read newer memory, the text behind the cursor where it is another one, and a window that is too long anew."""
+        """Read newer memory, the text behind the cursor where it is another one, and a window that is too long anew.
+
+        Of items that are nearly alike those are read that the text is about.
+        """
+        self._items = items
+        items = self._narrowed(document)
         last = self._next or self._reference
         outgrown = self._outgrown(document, MAX_WINDOW)
         if last.is_for(items, document.behind) and not (outgrown and self._next is None):
@@ -211,9 +258,29 @@ class Completer:
         """Names and numbers only as they stand in memory or in the text; German writes all nouns like names."""
         if not self._minimum or not suggestion:
             return suggestion
-        written, names = document.read, language_of(document.read) != "german"
-        known = f"{self._reference.text} {_LAST_WORD.sub('', written)} {document.behind}"
-        return as_known(suggestion, written, known, names=names)
+        written, language = document.read, language_of(document.read)
+        takeaways = self._takeaways()
+        known = f"{' '.join(takeaways)} {_LAST_WORD.sub('', written)} {document.behind}"
+        grounding = Grounding([*takeaways, *earlier_sentences(written), *document.behind.splitlines()], language)
+        return as_known(suggestion, written, known, names=language != "german", supports=grounding.has)
+
+    def _takeaways(self) -> list[str]:
+        return [item.takeaway.text for item in self._items]
+
+    def _value(self, document: Document) -> str:
+        """What is left to be typed of the value that the text is about; empty without a bound, as nothing is known."""
+        if not self._minimum or not self._items:
+            return ""
+        written = document.read
+        value = Grounding(self._takeaways(), language_of(written)).value(written)
+        return rest_of(value, written) if self._token_texts.can_spell(value) else ""
+
+    def _narrowed(self, document: Document) -> tuple[Item, ...]:
+        """The items that are read: all of them without a bound."""
+        if not self._minimum or not self._items:
+            return self._items
+        texts = Grounding(self._takeaways(), language_of(document.read)).narrowed(document.read)
+        return tuple(item for item in self._items if item.takeaway.text in texts)
 
     def _is_ahead(self, path: Path) -> bool:
         return len(path.tokens) >= path.spelling(self._token_texts) + 2 * self._maximum
@@ -236,7 +303,7 @@ class Completer:
     def _anchor(self, document: Document) -> None:
         """Begin the part that is read anew where the cursor has left it."""
         room = self._room(self._reference)
-        has_little = document.anchor > 0 and len(document.read) < 8 * room and len(self.context(document)) < LITTLE
+        has_little = document.anchor > 0 and len(document.read) < 8 * room and len(self._ids(document)) < LITTLE
         if has_little or self._outgrown(document, room):
             document.anchor = self._start(document)
 
@@ -246,7 +313,7 @@ class Completer:
 
     def _outgrown(self, document: Document, maximum: int) -> bool:
         """Whether more than `maximum` tokens are read of the text; a token has eight characters at most, as a rule."""
-        return len(document.read) > 8 * maximum or len(self.context(document)) > maximum
+        return len(document.read) > 8 * maximum or len(self._ids(document)) > maximum
 
     def _start(self, document: Document) -> int:
         first = max(0, document.cursor - 16 * MIN_WINDOW)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,18 +24,24 @@ from ..engine.segments import Segment
 from .reference import Reference
 from .window import HALF, Ids, TokenTexts, Window
 
-LETTER = 8.0  # times
+LETTER = 8.0  # times, by which a typed letter makes unlikelier what is not known to fit it
+COPIED = 100.0  # times, by which a token is likelier where it copies a value of the one sentence that can be meant
+RIVALS = 32  # tokens at most that are kept beside a chosen one
+RARE = 0.002  # below which none is
 _LINE = re.compile(r"[\r\n]")
 _WORD = re.compile(r"\w+")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:\n])[\s\"'“„(]*$")
 _BEFORE = 200  # characters before a suggestion that tell whether it begins within a word, or a sentence
 
 
+Rivals = tuple[tuple[int, float], ...]  # tokens that might have stood in another one's place, and how likely
+
+
 @dataclass(frozen=True, slots=True)
 class Path:
     """`tokens` follow the window: its typed letters first, then what the model would go on with; `ended` by its end.
 
-    `chances` are the probabilities of these tokens, whatever letters they were bound to.
+    `chances` are the probabilities of these tokens, whatever letters they were bound to, and `rivals` those of others.
 
     Law: greedy decoding bound to letters that go on along the path gives its tokens, too: whatever fits the longer
     letters fits the shorter ones, so the likeliest of more is the likeliest of fewer that it is among.
@@ -45,6 +51,7 @@ class Path:
     tokens: tuple[int, ...] = ()
     chances: tuple[float, ...] = ()
     ended: bool = False
+    rivals: tuple[Rivals, ...] = ()
 
     def text(self, token_texts: TokenTexts) -> str:
         """What the tokens add to the window's text."""
@@ -69,7 +76,7 @@ class Path:
             return None
         if len(written) + len(window.typed) < len(self.window.typed):
             return None
-        rest = Path(window, self.tokens[count:], self.chances[count:], self.ended)
+        rest = Path(window, self.tokens[count:], self.chances[count:], self.ended, self.rivals[count:])
         return rest if rest.tokens and rest.text(token_texts).startswith(window.typed) else None
 
     def suggested(self, token_texts: TokenTexts, maximum: int, minimum: float = 0.0) -> str | None:
@@ -79,7 +86,7 @@ class Path:
         """
         spelled = self.spelling(token_texts)
         length, typed = spelled + maximum, len(self.window.typed)
-        sure = self._sure(spelled, token_texts, minimum)
+        sure = self._sure(spelled, token_texts, minimum) if minimum else len(self.tokens)
         text = token_texts.text(self.tokens[:length])[typed:].rstrip(HALF)
         border = _border(text)
         whole = text if border is None else text[:border]
@@ -87,18 +94,42 @@ class Path:
             return _whole_words(whole, len(token_texts.text(self.tokens[:sure])) - typed)
         return whole if border is not None or self.ended or len(self.tokens) >= length else None
 
-    def _sure(self, spelled: int, token_texts: TokenTexts, minimum: float) -> int:
-        """How many of the tokens are together likelier than `minimum`.
+    def copied(self, start: int, token_texts: TokenTexts) -> float:
+        """How likely the typed letters from `start` on follow, which copy the one sentence that can be meant."""
+        chance, length = 1.0, 0
+        for token, each in zip(self.tokens, self.chances, strict=True):
+            length += len(token_texts.of(token))
+            if length > start:
+                chance *= COPIED * each / (COPIED * each + 1.0 - each)
+            if length >= len(self.window.typed):
+                break
+        return chance
 
-        Each typed letter makes a word that it fits LETTER times likelier than those that it does not.
-        """
-        chance, typed = 1.0, self.window.typed[len(token_texts.text(self.tokens[:spelled])) :]
-        for at, each in enumerate(self.chances[spelled:], start=spelled):
-            odds = each * LETTER ** (len(self.window.typed) if typed and at == spelled else 0)
-            chance *= odds / (odds + 1.0 - each)
-            if chance < minimum:
+    def _sure(self, spelled: int, token_texts: TokenTexts, minimum: float) -> int:
+        """How many of the tokens are together likelier than `minimum`, among all that fit the typed letters."""
+        chance, left = 1.0, self.window.typed
+        for at, token in enumerate(self.tokens):
+            chance *= self._chance(at, left, token_texts)
+            left = left[len(token_texts.of(token)) :]
+            if at >= spelled and chance < minimum:
                 return at
         return len(self.tokens)
+
+    def _chance(self, at: int, typed: str, token_texts: TokenTexts) -> float:
+        """Of a token, given the letters that it and those behind it spell.
+
+        Its rivals are those that fit them, and of what is not kept a share that each letter makes smaller.
+        """
+        chance, rivals = self.chances[at], self.rivals[at] if self.rivals else ()
+        if not typed:
+            return chance
+        unknown = max(0.0, 1.0 - chance - sum(each for _, each in rivals))
+        fitting = sum(each for token, each in rivals if _fits(token_texts.of(token), typed))
+        return chance / max(chance + fitting + unknown / LETTER ** len(typed), 1e-9)
+
+
+def _fits(text: str, typed: str) -> bool:
+    return bool(text) and (text.startswith(typed) or typed.startswith(text))
 
 
 def _whole_words(text: str, end: int) -> str:
@@ -119,26 +150,36 @@ def _border(text: str) -> int | None:
     return min(ends, default=None)
 
 
-def as_known(suggestion: str, written: str, known: str, *, names: bool = True) -> str:
+Supports = Callable[[str, str], bool]  # whether a number may stand behind a text
+
+
+def as_known(
+    suggestion: str, written: str, known: str, *, names: bool = True, supports: Supports = lambda *_: True
+) -> str:
     """A suggestion up to the first number, or name, that is not in what is `known`; `written` stands before it.
 
     A name is a word with a capital letter that no sentence begins with; not all `names` are to be known in a language
-    that writes other words so, too.
+    that writes other words so, too. What is known `supports` a number where it is not one of another fact.
     """
     before = written[-_BEFORE:]
     text = before + suggestion
     for word in _WORD.finditer(text):
         if word.end() <= len(before) or not _is_telling(word[0], text[: word.start()], names=names):
             continue
-        if re.search(rf"(?<!\w){re.escape(word[0])}(?!\w)", known, re.IGNORECASE) is None:
+        is_known = re.search(rf"(?<!\w){re.escape(word[0])}(?!\w)", known, re.IGNORECASE) is not None
+        if not is_known or (_has_digit(word[0]) and not supports(word[0], written[:-_BEFORE] + text[: word.start()])):
             return suggestion[: max(0, word.start() - len(before))].rstrip(" ")
     return suggestion
 
 
 def _is_telling(word: str, before: str, *, names: bool) -> bool:
-    if any(map(str.isdigit, word)):
+    if _has_digit(word):
         return True
     return names and word != word.lower() and not (word[1:].islower() and _SENTENCE_START.search(before))
+
+
+def _has_digit(word: str) -> bool:
+    return any(map(str.isdigit, word))
 
 
 MAX_PROPOSED = 15  # tokens that are proposed at once: a pass of 16 takes little longer than one of a single token
@@ -301,8 +342,13 @@ def _verified(
     for at, probabilities in enumerate(behind):
         token = _likeliest(probabilities, _untyped(path, token_texts), token_texts)
         if token in eos:
-            return Path(path.window, path.tokens, path.chances, ended=True)
-        path = Path(path.window, (*path.tokens, token), (*path.chances, float(probabilities[token])))
+            return replace(path, ended=True)
+        path = replace(
+            path,
+            tokens=(*path.tokens, token),
+            chances=(*path.chances, float(probabilities[token])),
+            rivals=(*path.rivals, _rivals(probabilities, token)),
+        )
         if at == len(proposed) or token != proposed[at] or enough(path):
             break
     return path
@@ -313,6 +359,13 @@ def _likeliest(probabilities: NDArray[np.float32], typed: str, token_texts: Toke
         return int(probabilities.argmax())
     fitting = token_texts.fitting(typed)
     return int(fitting[probabilities[fitting].argmax()])
+
+
+def _rivals(probabilities: NDArray[np.float32], chosen: int) -> Rivals:
+    """The likeliest tokens beside the chosen one, however unlikely that is."""
+    likely = np.flatnonzero(probabilities >= RARE)
+    order = likely[np.argsort(-probabilities[likely], kind="stable")][: RIVALS + 1]
+    return tuple((int(token), float(probabilities[token])) for token in order if token != chosen)[:RIVALS]
 
 
 def _untyped(path: Path, token_texts: TokenTexts) -> str:

@@ -1,4 +1,5 @@
-"""When memory is asked for again: the context has changed by more than τ tokens since it was asked for last.
+"""When memory is asked for again: the context has changed by more than τ tokens since it was asked for last, or at all
+when its writer pauses.
 
 Token-level Levenshtein distance (HybridRAG §3.2); only what is new of the context is the query. One request at a time,
 and whatever the context is by its end is asked for next.
@@ -17,6 +18,7 @@ from hocket_bus.messages import MAX_QUERY_WORDS
 Threshold = int | Literal["auto"]
 FIRST, MINIMUM, MAXIMUM = 10, 5, 80  # of a threshold that sets itself
 MIN_WORDS = 3  # of a query
+PAUSED_WORDS = 8  # of a query at a pause, of which few may be new
 
 
 class Coordinator:
@@ -31,11 +33,16 @@ class Coordinator:
         self._text = ""  # of the context at the last request
         self._answered = ""  # and at the last one that was answered
 
-    def ask(self, ids: Sequence[int], text: str) -> str:
-        """The query where memory is to be asked for; else "". `ids` and `text` are the context as it stands now."""
-        if self.waiting or not self._is_new(ids):
+    def ask(self, ids: Sequence[int], text: str, *, paused: bool = False) -> str:
+        """The query where memory is to be asked for; else "". `ids` and `text` are the context as it stands now.
+
+        Where the writer has `paused` a word that is new is enough, and is asked for with those before it.
+        """
+        if self.waiting or not (self._is_new(ids) or (paused and self._text.split() != text.split())):
             return ""
         query = new_part(self._answered, text)
+        if paused and query and text.rstrip().endswith(query):
+            query = " ".join(text.split()[-max(PAUSED_WORDS, len(query.split())) :])
         if len(query.split()) < MIN_WORDS:
             return ""
         self._ids, self._text = list(ids), text

@@ -16,7 +16,7 @@ from ..serving.retrieval import Lookups
 from .coordinator import Coordinator
 from .memory import Takeaways
 from .redaction import Redaction
-from .settings import CompositionSettings
+from .settings import PATIENCE_S, CompositionSettings
 
 _UNFINISHED = re.compile(r"(?<!\S)\S+\Z")
 REPLY_S = 20.0  # after which a request counts as lost
@@ -35,7 +35,9 @@ class Remembering:
         lookups: Lookups,
         peer: Peer | None,
         on_memory: Callable[[Side, list[Takeaway], str], None],
+        on_ended: Callable[[], None],
     ) -> None:
+        """`on_ended` is told that a request has ended, with or without memory."""
         self.session = b""  # the request to the cloud that is under way
         self.requests = 0  # that were sent to the cloud
         self.replies = 0  # that came
@@ -45,26 +47,35 @@ class Remembering:
         self._lookups = lookups
         self._peer = peer
         self._on_memory = on_memory
+        self._on_ended = on_ended
+        self._asked_s: dict[Side, float] = {}  # when each request that is under way was sent
         self._cloud = Coordinator(settings.distance)
         self._own = Coordinator(settings.distance)
         self._lost_s = inf
 
-    def look(self, ids: Sequence[int], text: str) -> None:
-        """Ask for memory where the context has changed enough."""
-        self._ask_own(ids, text)
-        self._ask_cloud(ids, text)
+    def look(self, ids: Sequence[int], text: str, *, paused: bool) -> None:
+        """Ask for memory where the context has changed enough; less is enough where its writer has `paused`."""
+        self._ask_own(ids, text, paused=paused)
+        self._ask_cloud(ids, text, paused=paused)
+
+    @property
+    def expected_s(self) -> float:
+        """Until when memory may come that was asked for; 0 where none was. What is later is not reckoned with."""
+        return max(self._asked_s.values(), default=-PATIENCE_S) + PATIENCE_S
 
     def receive(self, reply: Memory) -> None:
         """What the cloud has written; there is such a request."""
         self._end()
         self.replies += 1
         self._cloud.replied(self._take("cloud", reply.takeaways, reply.generator))
+        self._on_ended()
 
     def refused(self) -> None:
         """The cloud cannot, or it has gone."""
         if self.session:
             self._end()
             self._cloud.failed()
+            self._on_ended()
 
     @property
     def due_s(self) -> float:
@@ -80,15 +91,16 @@ class Remembering:
         """Nobody waits any more."""
         self._lookups.close()
 
-    def _ask_cloud(self, ids: Sequence[int], text: str) -> None:
+    def _ask_cloud(self, ids: Sequence[int], text: str, *, paused: bool) -> None:
         if self._peer is None or not self._peer.up:
             return
-        query = self._cloud.ask(ids, self._redact(finished(text)))[-MAX_QUERY_CHARS:]
+        query = self._cloud.ask(ids, self._redact(finished(text)), paused=paused)[-MAX_QUERY_CHARS:]
         if not query:
             return
         request = MemoryRequest(
             session=os.urandom(16), query=query, k=self._settings.passages, takeaways=self._settings.takeaways
         )
+        self._asked_s["cloud"] = time.monotonic()
         self.session, self._lost_s = request.session, time.monotonic() + REPLY_S
         self.requests += 1
         try:
@@ -96,16 +108,19 @@ class Remembering:
         except HocketError:
             self.refused()
 
-    def _ask_own(self, ids: Sequence[int], text: str) -> None:
-        query = self._own.ask(ids, text) if self._settings.own_documents else ""
+    def _ask_own(self, ids: Sequence[int], text: str, *, paused: bool) -> None:
+        query = self._own.ask(ids, text, paused=paused) if self._settings.own_documents else ""
         if query:
+            self._asked_s["device"] = time.monotonic()
             self._lookups.extract(query, self._settings.passages, self._settings.takeaways, self._on_extract)
 
     def _on_extract(self, outcome: Extracted | HocketError) -> None:
+        self._asked_s.pop("device", None)
         if isinstance(outcome, HocketError):
             self._own.failed()
         else:
             self._own.replied(self._take("device", takeaways_of(outcome), EXTRACTIVE))
+        self._on_ended()
 
     def _take(self, side: Side, takeaways: Sequence[Takeaway], generator: str) -> int:
         new = self._memory.add(side, takeaways, time.monotonic())
@@ -115,6 +130,7 @@ class Remembering:
 
     def _end(self) -> None:
         self.session, self._lost_s = b"", inf
+        self._asked_s.pop("cloud", None)
 
 
 def finished(text: str) -> str:

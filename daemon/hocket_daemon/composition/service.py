@@ -22,7 +22,7 @@ from .document import Document
 from .memory import Item, Takeaways
 from .redaction import Redaction
 from .remembering import Remembering
-from .settings import CompositionSettings
+from .settings import PATIENCE_S, PAUSE_S, CompositionSettings
 from .window import TokenTexts
 
 REST_S = 5.0  # behind a change, from which on other work may be done
@@ -64,6 +64,7 @@ class Composing:
             lookups=lookups,
             peer=peer if whole.remembers else None,
             on_memory=self._on_remembered,
+            on_ended=self._on_ended,
         )
         self._completer = Completer(
             services.compute,
@@ -75,6 +76,7 @@ class Composing:
             fail=self.fail,
         )
         self.counted = dict.fromkeys(COUNTED, 0)
+        self._has_paused = self._expects = False
         self._began_s = self._changed_s = time.monotonic()
 
     @property
@@ -116,7 +118,6 @@ class Composing:
         """What the cloud says of the request for memory."""
         if isinstance(message, Memory):
             self._remembering.receive(message)
-            self._ask()  # what the text has become meanwhile, also of a writer who rests
         else:
             self._remembering.refused()
 
@@ -127,11 +128,14 @@ class Composing:
 
     def due_s(self) -> float:
         """When `tick` is next needed."""
-        return self._remembering.due_s
+        return self._remembering.due_s if self._has_paused else min(self._remembering.due_s, self._changed_s + PAUSE_S)
 
     def tick(self, now: float) -> None:
-        """Act on what has not come in time."""
+        """Act on what has not come in time, and on a pause."""
         self._remembering.tick(now)
+        if not self._has_paused and now >= self._changed_s + PAUSE_S:
+            self._has_paused = True
+            self._ask()
 
     def cancel(self) -> None:
         """The client composes no more."""
@@ -155,13 +159,14 @@ class Composing:
         }
 
     def _look(self) -> None:
-        self._changed_s = time.monotonic()
+        self._changed_s, self._has_paused = time.monotonic(), False
+        self._ask()  # first: a suggestion tells whether memory is on its way
         self._completer.suggest(self._document)
-        self._ask()
         self._renew()
 
     def _ask(self) -> None:
-        self._remembering.look(self._completer.context(self._document), self._document.read)
+        context = self._completer.context(self._document)
+        self._remembering.look(context, self._document.read, paused=self._has_paused)
         self.counted["memory_requests"] = self._remembering.requests
         self.counted["memory_replies"] = self._remembering.replies
 
@@ -173,7 +178,12 @@ class Composing:
         self.counted["suggestions"] += 1
         self.counted["computed"] += completed.passes > 0
         self.counted["passes"] += completed.passes
-        changed_s, window = completed.reference.changed_s, completed.path.window
+        self._publish_suggestion(completed)
+
+    def _publish_suggestion(self, completed: Completed) -> None:
+        expects_s = self._expects_s()
+        self._expects = expects_s > 0
+        changed_s = completed.reference.changed_s
         self._publish(
             self._topic,
             Suggestion(
@@ -183,15 +193,33 @@ class Composing:
                 ms=completed.ms,
                 passes=completed.passes,
                 memory_age_s=0.0 if changed_s is None else time.monotonic() - changed_s,
-                sources=completed.reference.sources(window.text + window.typed, completed.text),
+                sources=completed.reference.sources(completed.written, completed.text),
+                expects_s=expects_s,
             ),
         )
+
+    def _expects_s(self) -> float:
+        """Seconds within which newer memory is reckoned with for the text as it stands; 0 where it is not."""
+        read_s = (self._memory.changed_s or 0.0) + PATIENCE_S if self._completer.is_reading else 0.0
+        until_s = min(max(self._remembering.expected_s, read_s), self._changed_s + PATIENCE_S)
+        return max(0.0, until_s - time.monotonic())
 
     def _on_remembered(self, side: Side, takeaways: list[Takeaway], generator: str) -> None:
         self._publish(
             self._topic, Remembered(request=self.request, side=side, takeaways=takeaways, generator=generator)
         )
         self._renew()
+        if not self._completer.is_reading:
+            self._completer.suggest(self._document)
+
+    def _on_ended(self) -> None:
+        """Ask what the text has become meanwhile, and say so where nothing more is on its way."""
+        if self.closed:
+            return
+        self._ask()
+        is_known = self.last is not None and self.last.version == self._document.version
+        if self.last is not None and is_known and self._expects and not self._expects_s():
+            self._publish_suggestion(self.last)
 
 
 NAME = "composition"

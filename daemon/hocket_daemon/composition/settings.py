@@ -12,6 +12,8 @@ from ..engine.settings import AUTO
 
 Generator = Literal["extractive", "model", "server"]
 Count = Annotated[int, Meta(ge=0)]
+PATIENCE_S = 3.0  # behind a change of the text, in which memory that is on its way is waited for
+PAUSE_S = 0.7  # behind a change, from which on its writer is taken to read what is suggested
 
 
 class CompositionSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -45,7 +47,7 @@ class CompositionSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_on
             "in memory or in the text; 0: all of it",
         ),
         FOR_EXPERTS,
-    ] = 0.5
+    ] = 0.7
     passages: Annotated[
         int, Meta(ge=1, le=16, description="passages that takeaways are made of at each request"), FOR_EXPERTS
     ] = 3

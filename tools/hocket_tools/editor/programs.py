@@ -82,7 +82,7 @@ class _Session:
     def _over(self) -> bool:
         if self._ended_s is None:
             return False
-        is_shown = self._composer.suggestion is not None or not self._numbers
+        is_shown = not self._composer.settles_s or not self._numbers
         return is_shown or time.monotonic() > self._ended_s + LAST_S
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from hocket_bus.errors import HocketError
 from hocket_client import AsyncClient, AsyncComposer, Suggestion
@@ -15,8 +16,10 @@ Known = Suggestion | HocketError | None
 class Draft:
     """The text as it stands and its cursor, and what is known of what may follow it."""
 
-    def __init__(self, text: Text) -> None:
+    def __init__(self, text: Text, on_newer: Callable[[], None]) -> None:
+        """`on_newer` is told that something else than was answered may follow the same text: there is newer memory."""
         self.text = text
+        self._on_newer = on_newer
         self.cursor = 0
         self._known: asyncio.Future[Known] = asyncio.get_running_loop().create_future()
         self._composer: AsyncComposer | None = None
@@ -41,7 +44,10 @@ class Draft:
                 self._end(error)
 
     async def suggestion(self, client: AsyncClient, *, tokens: int, memory: bool) -> Suggestion | None:
-        """For the text as it stands, None if that changes meanwhile. Raises what ended the composing."""
+        """For the text as it stands, None if that changes meanwhile. Raises what ended the composing.
+
+        Before there is any memory, that which is on its way is waited for, as long as the device says.
+        """
         asked = (self.text, self.cursor)
         if self._composer is None:
             composer = client.compose(self.text.characters, self.cursor, tokens=tokens, memory=memory)
@@ -61,9 +67,23 @@ class Draft:
         try:
             async for _ in composer.events():
                 if composer.suggestion is not None:
-                    self._report(composer.suggestion)
+                    self._hear(composer, composer.suggestion)
         except HocketError as error:
             self._end(error)
+
+    def _hear(self, composer: AsyncComposer, found: Suggestion) -> None:
+        if wait_s := composer.first_memory_s:
+            asyncio.get_running_loop().call_later(wait_s, self._settle, composer, found.version)
+            return
+        before = self._known.result() if self._known.done() else None
+        self._report(found)
+        if isinstance(before, Suggestion) and before.version == found.version and before.text != found.text:
+            self._on_newer()
+
+    def _settle(self, composer: AsyncComposer, version: int) -> None:
+        """Nothing newer has come in time."""
+        if composer is self._composer and composer.version == version and not self._known.done():
+            self._report(composer.suggestion)
 
     def _report(self, known: Known) -> None:
         if self._known.done():

@@ -21,10 +21,18 @@ class Drafts:
     """Nothing is suggested while the daemon is away or busy; that is said once, and tried again."""
 
     def __init__(
-        self, make_client: Callable[[], AsyncClient], report: Callable[[str], None], *, tokens: int, memory: bool
+        self,
+        make_client: Callable[[], AsyncClient],
+        report: Callable[[str], None],
+        on_newer: Callable[[], None],
+        *,
+        tokens: int,
+        memory: bool,
     ) -> None:
+        """`report` is told what goes wrong, `on_newer` that there is another suggestion for a text that stands."""
         self._make_client = make_client
         self._report = report
+        self._on_newer = on_newer
         self._tokens = tokens
         self._memory = memory
         self._drafts: dict[str, Draft] = {}  # the one asked for last at the end
@@ -40,7 +48,7 @@ class Drafts:
     def open(self, uri: str, text: Text) -> None:
         """A document is there."""
         self.close(uri)
-        self._drafts[uri] = Draft(text)
+        self._drafts[uri] = Draft(text, self._on_newer)
 
     def close(self, uri: str) -> None:
         """It is there no more."""

@@ -177,8 +177,23 @@ local function on_attach(client, buffer)
   on({ "InsertLeave", "BufLeave", "CompleteChanged" }, forget)
 end
 
+-- Newer memory may change what comes next of a text that stands.
+local function refresh(_, _, context)
+  local client = vim.lsp.get_client_by_id(context.client_id)
+  if client and asked and asked.buffer == vim.api.nvim_get_current_buf() then
+    forget()
+    ask(client)
+  end
+  return vim.NIL
+end
+
+local capabilities = vim.lsp.protocol.make_client_capabilities()
+capabilities.experimental = { inlineCompletionRefresh = true }
+
 local config = {
   name = "hocket",
+  capabilities = capabilities,
+  handlers = { ["workspace/inlineCompletion/refresh"] = refresh },
   cmd = command,
   flags = { debounce_text_changes = 0 }, -- else changes wait for 150 ms
   on_attach = on_attach,

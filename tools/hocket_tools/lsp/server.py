@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import Any
 
@@ -17,6 +17,9 @@ from hocket_client import AsyncClient, Suggestion
 from .answers import inline, listed
 from .drafts import Drafts
 from .text import Text, Units, unicode
+
+REFRESH = "workspace/inlineCompletion/refresh"  # no part of LSP 3.18: sent to editors that say they take it
+TAKES_REFRESH = "inlineCompletionRefresh"  # under `experimental` of an editor's capabilities
 
 
 class Protocol(LanguageServerProtocol):
@@ -75,7 +78,7 @@ class Server(LanguageServer):
 
     def __init__(self, make_client: Callable[[], AsyncClient], *, tokens: int, memory: bool) -> None:
         super().__init__("hocket", version("hocket"), protocol_cls=Protocol)
-        self.drafts = Drafts(make_client, self._report, tokens=tokens, memory=memory)
+        self.drafts = Drafts(make_client, self._report, self._refresh, tokens=tokens, memory=memory)
         self.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())(_inline)
         self.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions())(_listed)
 
@@ -109,6 +112,12 @@ class Server(LanguageServer):
         if isinstance(error, json.JSONDecodeError | UnicodeDecodeError | RecursionError):
             self.protocol.refuse_what_is_no_json()
         self.report_server_error(error, source)
+
+    def _refresh(self) -> None:
+        """Let the editor ask again, where it can be told to; another one's next request is answered so."""
+        experimental = self.client_capabilities.experimental
+        if isinstance(experimental, Mapping) and experimental.get(TAKES_REFRESH):
+            self.protocol.send_request(REFRESH)
 
     def _report(self, fault: str) -> None:
         self.window_log_message(types.LogMessageParams(types.MessageType.Warning, fault))

@@ -45,7 +45,7 @@ def record_types(packages: Collection[str]) -> list[type]:
     """Every record class that the packages' modules define or use, wherever in the program it is from."""
     for _ in imported(packages):
         pass
-    modules = [module for name, module in sorted(sys.modules.items()) if name.startswith("hocket_")]
+    modules = [module for name, module in sorted(sys.modules.items()) if name.partition(".")[0] in packages]
     found = {each for module in modules for each in vars(module).values() if isinstance(each, type) and is_record(each)}
     return sorted((each for each in found if each.__module__.startswith("hocket_")), key=str)
 

@@ -23,17 +23,17 @@ _ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # JSON itself esc
 
 def encoded(value: object) -> bytes:
     """`value` as JSON in UTF-8, without a line break. Raises TypeError for what is no record, as a function is none."""
-    return text(value).encode()
+    return _ESCAPED.sub(_escape, _dumped(value, separators=(",", ":"))).encode()
 
 
 def text(value: object) -> str:
-    """The same as a string."""
-    return _ESCAPED.sub(_escape, json.dumps(plain(value), ensure_ascii=False, allow_nan=False))
+    """The same as a string, with a blank behind each comma and colon."""
+    return _ESCAPED.sub(_escape, _dumped(value))
 
 
 def indented(value: object) -> str:
     """The same for a file that people read, too: a field a line, and a line break behind the last."""
-    return _ESCAPED.sub(_escape, json.dumps(plain(value), ensure_ascii=False, allow_nan=False, indent=2)) + "\n"
+    return _ESCAPED.sub(_escape, _dumped(value, indent=2)) + "\n"
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 - whatever JSON has
@@ -63,6 +63,10 @@ def plain(value: object) -> Any:  # noqa: ANN401 - whatever JSON has
         case _:
             found = msgspec.to_builtins(value)  # dates, UUIDs and the like
     return found
+
+
+def _dumped(value: object, **layout: Any) -> str:  # noqa: ANN401 - as json.dumps has it
+    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False, **layout)
 
 
 def _fields(value: object) -> Mapping[Any, object] | None:

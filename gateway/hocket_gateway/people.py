@@ -23,7 +23,7 @@ from .refusals import Refusal
 from .settings import LOOPBACK, ServeSettings
 
 PREFIX = "hk-"
-RESERVED = ("anybody", "anyone", "everybody", "everyone", "nobody", "no-one", "owner", "root")  # mean no one person
+RESERVED = ("anybody", "anyone", "everybody", "everyone", "nobody", "no-one")  # mean no one person
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 

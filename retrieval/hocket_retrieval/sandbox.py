@@ -123,10 +123,7 @@ class Sandbox:
     def _end(self) -> None:
         with self._changing:
             if self._process:
-                self._process.kill()
-                self._process.wait()
-                for pipe in (self._process.stdin, self._process.stdout):
-                    _pipe(pipe).close()
+                _end(self._process)
             self._process = None
 
 
@@ -145,16 +142,22 @@ def _start(limits: Limits) -> subprocess.Popen[bytes]:
     with suppress(TimeoutError):
         ready = read_frame(TimedPipe(_pipe(process.stdout), time.monotonic() + _START_S))
     if ready is None:
-        process.kill()
-        process.wait()
+        _end(process)
         raise Unavailable("the process that reads documents does not start", "see that there is memory for it")
     started = msgspec.msgpack.decode(ready, type=Started | Refused)
     if isinstance(started, Refused):
-        process.wait()
+        _end(process)
         raise Unavailable(started.text, started.remedy)
     if started.unconfined:
         _warn_once(started.unconfined)
     return process
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        _pipe(pipe).close()
 
 
 @cache

@@ -25,7 +25,8 @@ def connected(front: Served, path: str, **body: object) -> socket.socket:
     """A connection on which a request was sent."""
     raw = json.dumps({"model": "hocket-alone", "messages": USER, "max_tokens": LONG, **body}).encode()
     there = socket.create_connection(("127.0.0.1", front.port), timeout=WAIT_S)
-    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(raw)}\r\n\r\n"
+    kind = "Content-Type: application/json"
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\n{kind}\r\nContent-Length: {len(raw)}\r\n\r\n"
     there.sendall(head.encode() + raw)
     return there
 
@@ -40,7 +41,9 @@ def read_tokens(there: socket.socket, number: int) -> None:
     """Read until so many tokens have come."""
     text = b""
     while text.count(b'"source":') < number:
-        text += there.recv(4_096)
+        piece = there.recv(4_096)
+        assert piece, text
+        text += piece
 
 
 @pytest.mark.parametrize("model", ["hocket", "hocket-alone", "hocket-dispatch"])

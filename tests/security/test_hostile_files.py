@@ -71,17 +71,17 @@ def test_each_hostile_file_takes_less_than_20_s_and_1_gb(tmp_path):
 def test_a_link_leads_no_further_than_its_folder(tmp_path):
     """Neither when it is found nor when it takes the place of a file that was found; inside, it is followed."""
     (tmp_path / "files").mkdir()
-    (tmp_path / "secret.txt").write_text("The secret.")
+    (tmp_path / "elsewhere.txt").write_text("The secret.")
     (tmp_path / "files" / "a.txt").write_text("An open word.")
     (tmp_path / "files" / "inside.txt").symlink_to("a.txt")
-    (tmp_path / "files" / "out.txt").symlink_to(tmp_path / "secret.txt")
+    (tmp_path / "files" / "out.txt").symlink_to(tmp_path / "elsewhere.txt")
     swapped = tmp_path / "files" / "swapped.txt"
     swapped.write_text("Harmless.")
 
     def swap(progress):
         if not swapped.is_symlink():
             swapped.unlink()
-            swapped.symlink_to(tmp_path / "secret.txt")
+            swapped.symlink_to(tmp_path / "elsewhere.txt")
 
     with Collection(tmp_path / "state", ToyEmbedder()) as collection:
         report = collection.ingest([tmp_path / "files"], swap)

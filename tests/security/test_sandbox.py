@@ -102,7 +102,7 @@ def test_what_takes_too_long_is_refused_and_the_next_file_is_read(sandbox, monke
     monkeypatch.setattr(sandboxes, "PATIENCE", patience)
     monkeypatch.setattr(sandbox, "limits", READING._replace(first_s=first_s, s_per_mib=0.0))
     with pytest.raises(DocumentError, match="to be read: split it"):
-        sandbox.read(Path("a.html"), hostile.SLOW["attributes.html"](), 64)
+        sandbox.read(Path("a.docx"), hostile.SLOW["cells.docx"](), 64)
     monkeypatch.undo()
     assert sandbox.read(Path("a.txt"), b"Next.", 64).text == "Next."
 
@@ -110,10 +110,11 @@ def test_what_takes_too_long_is_refused_and_the_next_file_is_read(sandbox, monke
 def test_a_process_that_falls_is_the_file_s_fault_and_the_next_is_read(sandbox):
     """Whatever ends it, it is one line."""
     sandbox.read(Path("a.txt"), b"Begun.", 64)
+    slow = hostile.SLOW["cells.docx"]()
     falling = threading.Timer(0.2, os.kill, (sandbox._process.pid, signal.SIGSEGV))
     falling.start()
     with pytest.raises(DocumentError, match="breaks the program") as caught:
-        sandbox.read(Path("a\nb.html"), hostile.SLOW["attributes.html"](), 64)
+        sandbox.read(Path("a\nb.docx"), slow, 64)
     assert str(caught.value).isprintable()
     assert sandbox.read(Path("a.txt"), b"Next.", 64).text == "Next."
 
@@ -139,10 +140,11 @@ def test_an_end_interrupts_a_reading():
     """And is not the file's fault."""
     sandbox = Sandbox()
     sandbox.read(Path("a.txt"), b"Begun.", 64)
+    slow = hostile.SLOW["cells.docx"]()
     closing = threading.Timer(0.2, sandbox.close)
     closing.start()
     with pytest.raises(Cancelled):
-        sandbox.read(Path("a.html"), hostile.SLOW["attributes.html"](), 64)
+        sandbox.read(Path("a.docx"), slow, 64)
     with pytest.raises(Cancelled):
         sandbox.read(Path("a.txt"), b"Later.", 64)
 

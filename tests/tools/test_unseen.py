@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,12 +38,18 @@ def found(at: Path) -> list[int]:
     return [int(pid) for pid in done.stdout.split()]
 
 
+@pytest.fixture
+def shown() -> Iterator[Path]:
+    """A folder that other users may look into; pytest's own are nobody else's."""
+    with tempfile.TemporaryDirectory(prefix="hk") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="another user's processes are needed, which only root has")
-def test_a_daemon_that_is_closed_is_found_by_its_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_daemon_that_is_closed_is_found_by_its_folder(shown: Path) -> None:
     """Wherever the folder is moved to; and by that folder alone."""
-    top = tmp_path_factory.mktemp("homes")
-    for folder in (top, *top.parents[:2]):
-        folder.chmod(0o755)
+    top = shown
     here, there = top / "here", top / "there"
     for folder in (here, there):
         folder.mkdir(mode=0o755)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -31,7 +32,9 @@ def serve(client: Client, *, tokens: int, memory: bool) -> None:
     """Until standard input ends. A line that is none costs an event; raises what ends the composing."""
     with client.compose(tokens=tokens, memory=memory) as composer:
         session = _Session(composer)
-        threading.Thread(target=session.take, args=(sys.stdin.buffer,), daemon=True).start()
+        # Python aborts where it ends while a thread reads sys.stdin; another reader of that file may be left behind.
+        lines = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+        threading.Thread(target=session.take, args=(lines,), daemon=True).start()
         try:
             for record in session.records():
                 print_json(record)

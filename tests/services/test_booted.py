@@ -174,11 +174,11 @@ def test_a_reboot_changes_nothing(booted: Booted) -> None:
 
 
 def test_the_journal_holds_no_secrets(booted: Booted) -> None:
-    """No key, no question, nothing of a document, whatever happened before."""
+    """Of the services: no key, no question, nothing of a document, whatever happened before."""
     secret = 'python3 -c \'import tomllib; print(tomllib.load(open("/etc/hocket/keys/secret.toml", "rb"))["secret"])\''
     key = _key(booted, "dora")
     for machine in booted:
-        journal = machine.ask("journalctl --no-pager -o export --all")
+        journal = machine.ask("journalctl --no-pager -o export --all -u 'hocket-*'")
         assert "hocket" in journal
         secrets = [machine.run(secret).strip(), key, "Linnea", "Quillfeather", "granite", PRIVATE[:20], PUBLIC[:20]]
         assert [line for line in journal.splitlines() if any(each in line for each in secrets)] == []

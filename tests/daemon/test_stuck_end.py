@@ -23,7 +23,7 @@ PROGRAM = Path(__file__).with_name("stuck_daemon.py")
     ("thread", "how", "status"),
     [
         ("compute", "native", 0),
-        ("main", "loop", FORCED),
+        pytest.param("main", "loop", FORCED, marks=pytest.mark.slow),
         pytest.param("compute", "loop", 0, marks=pytest.mark.slow),
         pytest.param("main", "native", FORCED, marks=pytest.mark.slow),
     ],

@@ -78,24 +78,26 @@ def _beside(path: Path, text: str) -> Iterator[Path]:
 def changing(path: Path) -> Iterator[None]:
     """Whoever reads a file and writes it anew does both within, so that no other change is lost between.
 
-    One of a folder's files is changed at a time. Raises Unavailable where that takes longer than CHANGE_S, and OSError.
+    A hidden file beside it is locked: the file itself is replaced, and daemons lock their folder. Raises Unavailable
+    where it takes longer than CHANGE_S, and OSError.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    folder, deadline = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), Deadline.after(CHANGE_S)
+    flags = os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    held, deadline = os.open(path.with_name(f".{path.name}.lock"), flags, 0o644), Deadline.after(CHANGE_S)
     try:
-        while not _locked(folder):
+        while not _locked(held):
             if deadline.passed:
                 raise Unavailable(f"another program is changing {path}", "try again when it is done")
             time.sleep(_PAUSE_S)
         yield
     finally:
-        os.close(folder)
+        os.close(held)
 
 
-def _locked(folder: int) -> bool:
-    """Whether the open folder is locked now, until it is closed."""
+def _locked(file: int) -> bool:
+    """Whether the open file is locked now, until it is closed."""
     try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

@@ -73,7 +73,8 @@ class Reader:
         self.end: Any = None
         self.is_broken = False
         self._connection = HTTPConnection("127.0.0.1", herd.port, timeout=WAIT_S)
-        self._connection.request("POST", path, json.dumps(common | (chat if path == CHAT else background)))
+        body = json.dumps(common | (chat if path == CHAT else background))
+        self._connection.request("POST", path, body, {"Content-Type": "application/json"})
         self._response: HTTPResponse | None = None
 
     def read(self, tokens: int | None = None) -> None:

@@ -44,6 +44,11 @@ EVIDENCE = GateSettings()
 PATIENT = GroupSettings(patience_ms=1000 * WAIT_S / 10, reading_s=WAIT_S / 10)  # the machine may be busy
 
 
+def beside_new(notices: Sequence[str]) -> list[str]:
+    """The notices of an answer but for those of devices that are seen for the first time."""
+    return [notice for notice in notices if "is new in the group" not in notice]
+
+
 @dataclass
 class Family:
     """The parts by name; each device is a Pair whose cloud is elsewhere."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from circle import Circle
-from family import PATIENT
+from family import PATIENT, beside_new
 from msgspec.structs import replace
 
 from hocket_bus.messages import Draft
@@ -48,7 +48,7 @@ def drafts_of(made: Circle, monkeypatch: pytest.MonkeyPatch, question: str) -> t
     with made.devices["anna"].client() as client:
         stream = client.ask(question, deadline_s=WAIT_S, unknown="answer", **ASKED)  # type: ignore[arg-type]
         assert len(stream.result().token_ids) == 12
-    return found, stream.notices
+    return found, beside_new(stream.notices)
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from circle import Circle, GroupReference
-from family import PATIENT
+from family import PATIENT, beside_new
 from harness import WORDS
 
 from hocket_client.question import ask_message
@@ -83,7 +83,7 @@ def test_ids_are_those_of_one_process(
         for at, stream in streams.items():
             done = stream.result()
             there = {each.name: each.steps for each in done.aggregation.members}
-            assert not [line for line in stream.notices if "is new in the group" not in line]
+            assert not beside_new(stream.notices)
             assert there == {name: [0, len(done.token_ids)] for name in ["cloud", *names]}
             roster = [["cloud", *names]] * len(done.token_ids)
             ask = ask_message(QUESTIONS[at], topic=bytes(16), **options(at))  # type: ignore[arg-type]

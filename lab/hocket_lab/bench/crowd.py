@@ -147,7 +147,8 @@ class _Crowd:
         connection = HTTPConnection(self._front.address, timeout=WAIT_S)
         messages = [{"role": "user", "content": QUESTION}]
         body = {"model": "hocket", "messages": messages, "stream": True, "max_tokens": self._settings.tokens}
-        connection.request("POST", "/v1/chat/completions", json.dumps(body), self._bearer(name))
+        headers = self._bearer(name) | {"content-type": "application/json"}
+        connection.request("POST", "/v1/chat/completions", json.dumps(body), headers)
         return connection
 
     def _bearer(self, name: str) -> dict[str, str]:

@@ -92,7 +92,7 @@ IN_SHORT = ("ingest", "ask", "search")  # their first cases, in every run; all t
 
 def commands(group: Any = None, words: tuple[str, ...] = ()) -> Iterator[str]:
     """Every command that has --json as a flag."""
-    command = group or typer.main.get_command(app)
+    command: Any = group or typer.main.get_command(app)
     for name, each in getattr(command, "commands", {}).items():
         yield from commands(each, (*words, name))
     if any("--json" in option.opts and option.is_flag for option in command.params):

@@ -49,19 +49,19 @@ def shown() -> Iterator[Path]:
 @pytest.mark.skipif(os.geteuid() != 0, reason="another user's processes are needed, which only root has")
 def test_a_daemon_that_is_closed_is_found_by_its_folder(shown: Path) -> None:
     """Wherever the folder is moved to; and by that folder alone."""
-    top = shown
-    here, there = top / "here", top / "there"
+    here, there = shown / "here", shown / "there"
     for folder in (here, there):
         folder.mkdir(mode=0o755)
     command = [sys.executable, "-c", DAEMON, "hocket_tools.main", "--config", "device.toml"]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with guarded(subprocess.Popen(command, text=True, cwd=here, env=with_helpers(), **pipes)) as daemon:
+    pipe, environment = subprocess.PIPE, with_helpers()
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=here, env=environment)
+    with guarded(process) as daemon:
         assert daemon.stdout
         assert daemon.stdin
         assert daemon.stdout.readline() == "here\n"
         assert found(here) == [daemon.pid]
         assert found(there) == []
-        moved = here.rename(top / "moved")
+        moved = here.rename(shown / "moved")
         assert found(moved) == [daemon.pid]
         assert processes.pids(Home(moved)) == {"device": [daemon.pid]}  # as root sees it
         daemon.stdin.close()

@@ -123,7 +123,7 @@ def _over_http(address: str, question: str, seed: int, tokens: int) -> list[floa
     began_s = time.perf_counter()
     connection = HTTPConnection(address, timeout=WAIT_S)
     try:
-        connection.request("POST", "/v1/chat/completions", json.dumps(body))
+        connection.request("POST", "/v1/chat/completions", json.dumps(body), {"content-type": "application/json"})
         for line in connection.getresponse():
             if b'"source":' in line and b'"content":' in line:
                 came_s.append(time.perf_counter() - began_s)

@@ -24,11 +24,13 @@ def uid_of_peer(peer: Address, own: Address, tables: Sequence[Path] = TABLES) ->
     """The user of the socket that is bound to `peer` and connected to `own`; None where that is not certain."""
     try:
         ends = {_row_of(peer, own, version) for version in (4, 6)} - {b""}
-        rows = [row.split() for table in tables for row in _lines(table) if any(end in row for end in ends)]
+        for table in tables:  # two sockets with the same ends cannot be: what is in the first table is in no other
+            rows = [row.split() for row in _lines(table) if any(end in row for end in ends)]
+            if found := {int(row[7]) for row in rows if row[3] in CONNECTED and row[9] != NO_INODE}:
+                return found.pop() if len(found) == 1 else None
     except (OSError, ValueError, IndexError, TypeError):  # of a unix socket
         return None
-    found = {int(row[7]) for row in rows if row[3] in CONNECTED and row[9] != NO_INODE}
-    return found.pop() if len(found) == 1 else None
+    return None
 
 
 class ConnectionPeer:

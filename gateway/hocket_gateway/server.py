@@ -12,6 +12,7 @@ from pathlib import Path
 import h11
 import structlog
 import uvicorn
+from uvicorn.protocols.http.flow_control import service_unavailable
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hocket_bus import as_json
@@ -31,6 +32,7 @@ from .settings import LOOPBACK, ServeSettings
 from .strict_http import StrictConnection
 
 MAX_CONNECTIONS = 512  # more get 503, where no connection can give way
+MAX_REQUESTS = 4_096  # in work, those whose connection has gone included: their ends take a moment
 MAX_HEAD_BYTES = 64 << 10
 HEAD_S = 20.0  # also how long a client may leave what is sent to it unread
 DRAIN_S = 10  # what answers in work have at the end
@@ -74,6 +76,11 @@ class TimedProtocol(H11Protocol):
         self.app_state = self.app_state | {PEER: ConnectionPeer(self.client, self.server)}
         self.began_s = self.loop.time()
         self._next = self.loop.call_later(HEAD_S, self._look, None, 0)
+
+    def handle_events(self) -> None:
+        """As uvicorn's, whose own bound counts requests whose connection has gone, too: others would get a 503."""
+        self.app = self.config.loaded_app if len(self.connections) < MAX_CONNECTIONS else service_unavailable
+        super().handle_events()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """As uvicorn's."""
@@ -158,7 +165,7 @@ def server(settings: ServeSettings) -> GatewayServer:
         ws="none",
         http=TimedProtocol,
         lifespan="on",
-        limit_concurrency=MAX_CONNECTIONS,
+        limit_concurrency=MAX_REQUESTS,
         timeout_graceful_shutdown=DRAIN_S,
         callback_notify=_alive,
         timeout_notify=int(min(watchdog_s() / SIGNS, LONGEST_SILENCE_S)),

@@ -51,6 +51,19 @@ def test_who_does_not_ask_gives_way_to_who_does(small: Served, begun: bytes) -> 
     assert rest[-1] == "data: [DONE]"
 
 
+def test_where_all_are_in_work_the_next_is_refused_until_one_ends(
+    small: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "MAX_CONNECTIONS", 3)
+    body = {**ALONE, "max_tokens": 30, "stream": True}
+    with ExitStack() as in_work:
+        for _ in range(2):
+            stream = in_work.enter_context(httpx2.stream("POST", small.url + CHAT, json=body, timeout=WAIT_S))
+            assert stream.status_code == 200
+        assert httpx2.post(small.url + CHAT, json=ALONE, timeout=WAIT_S).status_code == 503
+    until(lambda: httpx2.post(small.url + CHAT, json=ALONE, timeout=WAIT_S).status_code == 200)
+
+
 @pytest.mark.parametrize("begun", [BODY, CHUNK])
 def test_a_body_that_does_not_end_is_a_408(begun: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(body, "READ_S", 0.05)

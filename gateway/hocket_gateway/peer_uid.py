@@ -1,4 +1,4 @@
-"""Whose process is at the other end of a connection from this machine, as the kernel's tables of sockets have it."""
+"""Whose process is at the other end of a connection from this machine, as the kernel has it."""
 
 from __future__ import annotations
 
@@ -10,27 +10,65 @@ from functools import cached_property
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
-TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
-# A socket that its process has closed is listed as root's, and so is one in TIME_WAIT: neither has an inode.
-NO_INODE = b"0"
-# ESTABLISHED, FIN_WAIT1, FIN_WAIT2, CLOSE_WAIT. One that connects only now is no end of a connection yet.
-CONNECTED = (b"01", b"04", b"05", b"08")
+from .sock_diag import SocketFound, tcp_socket
+
+TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))  # where the kernel answers nothing else
+CONNECTED = (1, 4, 5, 8)  # ESTABLISHED, FIN_WAIT1, FIN_WAIT2, CLOSE_WAIT; one that connects only now is no end yet
 OVERFLOW_UID = 65_534  # every user whom this namespace does not know
 
+IpAddress = IPv4Address | IPv6Address
 Address = tuple[str, int | None]
+Ends = tuple[tuple[IpAddress, int], tuple[IpAddress, int]]  # of one version: where the socket is, and its other end
 
 
 def uid_of_peer(peer: Address, own: Address, tables: Sequence[Path] = TABLES) -> int | None:
     """The user of the socket that is bound to `peer` and connected to `own`; None where that is not certain."""
+    of_both = ends(peer, own)
+    found = asked(of_both) or listed(of_both, tables)
+    return found.uid if found else None
+
+
+def ends(peer: Address, own: Address) -> list[Ends]:
+    """The ends as both versions have them: an IPv4 address is one of IPv6, too, where a socket of IPv6 is its end."""
     try:
-        ends = {_row_of(peer, own, version) for version in (4, 6)} - {b""}
-        for table in tables:  # two sockets with the same ends cannot be: what is in the first table is in no other
-            rows = [row.split() for row in _lines(table) if any(end in row for end in ends)]
-            if found := {int(row[7]) for row in rows if row[3] in CONNECTED and row[9] != NO_INODE}:
-                return found.pop() if len(found) == 1 else None
-    except (OSError, ValueError, IndexError, TypeError):  # of a unix socket
-        return None
+        return [
+            ((here, int(peer[1] or 0)), (there, int(own[1] or 0)))
+            for version in (4, 6)
+            if (here := _as_version(peer[0], version)) and (there := _as_version(own[0], version))
+        ]
+    except (ValueError, TypeError):  # of a unix socket
+        return []
+
+
+def asked(every: Sequence[Ends]) -> SocketFound | None:
+    """The peer's socket, as the kernel describes it; None where it does not, or where it is no end any more."""
+    for here, there in every:
+        try:
+            found = tcp_socket(here, there)
+        except OSError:
+            continue
+        if _is_an_end(found):
+            return found
     return None
+
+
+def listed(every: Sequence[Ends], tables: Sequence[Path]) -> SocketFound | None:
+    """The same from the kernel's tables; None, too, where two users have such a socket."""
+    begins = [f" {_hex(here)} {_hex(there)} ".encode() for here, there in every]
+    for table in tables:  # two sockets with the same ends cannot be: what is in the first table is in no other
+        try:
+            rows = [row.split() for row in table.read_bytes().splitlines()[1:] if any(end in row for end in begins)]
+            found = [SocketFound(int(row[3], 16), int(row[7]), int(row[9])) for row in rows]
+        except (OSError, ValueError, IndexError):
+            continue
+        if connected := [each for each in found if _is_an_end(each)]:
+            return connected[0] if len({each.uid for each in connected}) == 1 else None
+    return None
+
+
+def _is_an_end(found: SocketFound) -> bool:
+    """A socket that its process has closed is described as root's, and has no inode."""
+    return found.state in CONNECTED and found.inode != 0
 
 
 class ConnectionPeer:
@@ -50,20 +88,7 @@ def is_owner(uid: int | None) -> bool:
     return uid == 0 or (uid is not None and uid == os.geteuid() and uid != OVERFLOW_UID)
 
 
-def _lines(table: Path) -> list[bytes]:
-    return table.read_bytes().splitlines()[1:] if table.exists() else []
-
-
-def _row_of(peer: Address, own: Address, version: int) -> bytes:
-    """What the peer's row has in the table of a version; empty where such an address has no row there."""
-    there, here = _as_version(peer[0], version), _as_version(own[0], version)
-    if there is None or here is None:
-        return b""
-    return f" {_hex(there)}:{peer[1]:04X} {_hex(here)}:{own[1]:04X} ".encode()
-
-
-def _as_version(text: str, version: int) -> IPv4Address | IPv6Address | None:
-    """The address in the tables of a version: an IPv4 one stands in both, where a socket of IPv6 is its end."""
+def _as_version(text: str, version: int) -> IpAddress | None:
     address = ip_address(text.partition("%")[0])
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else address
     if version == 4:
@@ -71,7 +96,8 @@ def _as_version(text: str, version: int) -> IPv4Address | IPv6Address | None:
     return IPv6Address(b"\0" * 10 + b"\xff\xff" + mapped.packed) if mapped is not None else address
 
 
-def _hex(address: IPv4Address | IPv6Address) -> str:
-    """As the kernel prints it: words of 32 bits, each in the order of this machine."""
-    words = struct.unpack(f"{'<' if sys.byteorder == 'little' else '>'}{len(address.packed) // 4}I", address.packed)
-    return "".join(f"{word:08X}" for word in words)
+def _hex(end: tuple[IpAddress, int]) -> str:
+    """As the kernel prints it: words of 32 bits, each in the order of this machine, and the port."""
+    packed = end[0].packed
+    words = struct.unpack(f"{'<' if sys.byteorder == 'little' else '>'}{len(packed) // 4}I", packed)
+    return f"{''.join(f'{word:08X}' for word in words)}:{end[1]:04X}"

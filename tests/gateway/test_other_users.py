@@ -12,7 +12,7 @@ import pytest
 from serving import gateway
 from shelf import NOTE, Shelf, shelf, there
 
-from hocket_gateway import people
+from hocket_gateway import peer_uid, people
 from hocket_gateway.peer_uid import is_owner, uid_of_peer
 from hocket_gateway.settings import ServeSettings
 from waiting import WAIT_S
@@ -125,6 +125,23 @@ def test_a_connected_end_has_its_user(ends: tuple[socket.socket, socket.socket])
     assert uid_seen(asked, peer.getsockname()) == os.geteuid()
     peer.shutdown(socket.SHUT_WR)
     assert uid_seen(asked, peer.getsockname()) == os.geteuid()
+
+
+@pytest.mark.parametrize(("listens_at", "asks"), [("127.0.0.1", "127.0.0.1"), ("::1", "::1"), ("::", "127.0.0.1")])
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_the_kernel_and_its_tables_say_the_same(listens_at: str, asks: str, *, is_closed: bool) -> None:
+    """Of an end of either version, and of one of IPv4 that is asked by a socket of IPv6."""
+    family = socket.AF_INET6 if ":" in listens_at else socket.AF_INET
+    with socket.create_server((listens_at, 0), family=family, dualstack_ipv6=listens_at == "::") as listening:
+        peer = socket.create_connection((asks, listening.getsockname()[1]), WAIT_S)
+        asked, name = listening.accept()
+        with peer, asked:
+            if is_closed:
+                peer.close()
+            ends = peer_uid.ends(name, asked.getsockname())
+            found = peer_uid.asked(ends)
+            assert (found is None) == is_closed
+            assert found == peer_uid.listed(ends, peer_uid.TABLES)
 
 
 @pytest.mark.parametrize("is_reset", [False, True])

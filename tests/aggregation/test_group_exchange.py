@@ -29,6 +29,7 @@ def test_ids_are_those_of_one_process_that_holds_all_distributions(members: int)
     assert unneeded
 
 
+@pytest.mark.slow
 def test_breaks_and_kills_change_no_token_but_by_the_recorded_members() -> None:
     """Members that come late, fall silent, lose messages or forget the session are out, and come back at a prefix."""
     worlds = [check(seed, 1 + seed % 4, breaks=True) for seed in range(1000, 1040)]

@@ -167,6 +167,7 @@ def test_a_judge_that_fails_lets_nobody_in_and_lives_on(
         assert server.received().user == "alice"
 
 
+@pytest.mark.slow
 def test_a_key_with_too_many_bad_messages_is_refused_for_a_while(
     server: Machine, alice: Machine, mallory: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -119,6 +119,7 @@ def test_ipv6(tmp_path: Path) -> None:
         assert isinstance(inbox.get(timeout=WAIT_S), LinkUp)
 
 
+@pytest.mark.slow
 def test_a_handshake_may_take_longer_than_a_live_link_may_be_silent(serving: Path) -> None:
     """Five round trips of 0.8 s: later attempts get more time."""
     far = Conditions.symmetric(rtt_s=0.8)

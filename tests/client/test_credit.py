@@ -218,6 +218,7 @@ def test_ended_streams_keep_a_bounded_amount_together() -> None:
     assert streams.of(running.request) is running
 
 
+@pytest.mark.slow
 def test_one_keys_ended_streams_drive_out_no_others() -> None:
     """A key that keeps a fair share keeps it, however many of another's end behind it, with a log or without."""
     for events in (2 * TIGHT // 64, 0):

@@ -22,7 +22,7 @@ PROGRAM = Path(__file__).with_name("stuck_daemon.py")
 @pytest.mark.parametrize(
     ("thread", "how", "status"),
     [
-        ("compute", "native", 0),
+        pytest.param("compute", "native", 0, marks=pytest.mark.slow),
         pytest.param("main", "loop", FORCED, marks=pytest.mark.slow),
         pytest.param("compute", "loop", 0, marks=pytest.mark.slow),
         pytest.param("main", "native", FORCED, marks=pytest.mark.slow),

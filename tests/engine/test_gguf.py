@@ -50,6 +50,7 @@ def stored(file: Path, folder: Path, **changed: int) -> GGUFModel:
     return model
 
 
+@pytest.mark.slow
 def test_both_engines_read_the_same_weights_alike(gguf_file: Path, transformers: TransformersModel) -> None:
     """A laptop with a GGUF file and a server with safetensors are a pair: tokens, prompts and distributions."""
     model = open_model(exact(name=str(gguf_file), slots=4, context=256), "device")

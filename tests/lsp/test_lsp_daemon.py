@@ -23,6 +23,7 @@ from waiting import WAIT_S, until
 END = types.Position(0, 3)
 
 
+@pytest.mark.slow
 def test_a_daemon_that_is_away_costs_one_line_and_is_found_again(device: ScriptedDevice) -> None:
     """Before it was ever there, and after it has been: the text goes on where it was."""
 

@@ -119,6 +119,7 @@ def test_a_client_of_a_full_daemon_is_told_when_to_try_again(full: Pair) -> None
     assert client.ask(QUESTION, max_tokens=2).result().token_ids
 
 
+@pytest.mark.slow
 def test_a_device_that_was_told_busy_begins_alone_and_joins_when_there_is_room(full: Pair) -> None:
     """Its reader is told once; the tokens after that are joint again."""
     client = full.client()

@@ -145,6 +145,7 @@ def test_memory_that_does_not_come_is_not_waited_for_without_an_end(tiny_models:
             assert composer.settles_s == 0
 
 
+@pytest.mark.slow
 def test_what_is_typed_along_a_suggestion_is_not_computed_again(tiny_models: dict[str, Path], folder: Path) -> None:
     with pair(folder, tiny_models, start=False) as made:
         compute = made.start_device(model=exact(name=BUNDLED)).services.compute
@@ -176,6 +177,7 @@ def test_a_text_that_stays_open_is_no_work(
         until(device.idle)
 
 
+@pytest.mark.slow
 def test_another_model_than_the_daemons_may_compose(tiny_models: dict[str, Path], folder: Path) -> None:
     """It suggests what it does as the daemon's own, and questions are still answered by that."""
     text = "The village was first settled"
@@ -388,6 +390,7 @@ def test_memory_that_nobody_asked_for_is_dropped(
             assert sum(item.tokens for item in items) <= CompositionSettings().memory_tokens
 
 
+@pytest.mark.slow
 def test_a_cloud_that_comes_and_goes_costs_no_suggestion(tiny_models: dict[str, Path], folder: Path) -> None:
     """The link breaks between and within requests; memory comes once it holds."""
     with pair(folder, tiny_models, start=False) as made:

@@ -146,6 +146,7 @@ def first_word(text: str) -> str:
     return text[: blanks + len(text.split(maxsplit=1)[0])]
 
 
+@pytest.mark.slow
 def test_a_picture_shows_what_a_writer_would_see(made: Pair, tmp_path: Path) -> None:
     """Text, suggestion and status line stand in it, and it loads nothing from afar."""
     (tmp_path / "letter.txt").write_text(TEXT)
@@ -203,7 +204,7 @@ def test_an_error_ends_a_suggestion_and_not_the_writing(made: Pair, terminal: Te
     assert (made.folder / "letter.txt").read_text() == TEXT + "t"
 
 
-@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("stop", [pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGINT])
 def test_lines_end_with_the_input_and_with_ctrl_c(made: Pair, stop: signal.Signals) -> None:
     """What cannot be read costs one event; every line's event bears its number."""
     command = [*HOCKET, "compose", "--json", "--no-memory", "--endpoint", made.endpoint("device")]

@@ -138,7 +138,7 @@ def together(herd: Herd) -> None:
     ("script", "read"),
     [
         pytest.param("cloud", 0, id="in the race", marks=pytest.mark.long),
-        pytest.param("cloud", 20, id="while it writes"),
+        pytest.param("cloud", 20, id="while it writes", marks=pytest.mark.slow),
         pytest.param("device,10:cloud", 10, id="while it reads to take over", marks=pytest.mark.slow),
         pytest.param("device,5:cloud", 30, id="after the hand-over", marks=pytest.mark.long),
         pytest.param("cloud,5:device", 30, id="when it has handed over", marks=pytest.mark.long),

@@ -96,7 +96,7 @@ def test_questions_give_the_reference_ids_at_any_round_trip(
 @pytest.mark.parametrize(
     ("contrast", "number", "rtt_ms"),
     [
-        (0.5, AT_ONCE, 60),
+        pytest.param(0.5, AT_ONCE, 60, marks=pytest.mark.slow),
         pytest.param(2.0, AT_ONCE, 60, marks=pytest.mark.slow),
         *(pytest.param(0.5, len(QUESTIONS), ms, marks=pytest.mark.long) for ms in (0, 40, 150)),
     ],
@@ -139,7 +139,7 @@ def _compare(client: Client, expected: Callable[[int], Expected], number: int) -
     assert explained <= 2
 
 
-@pytest.mark.parametrize("aggregation", ["sync", "sync-both"])
+@pytest.mark.parametrize("aggregation", ["sync", pytest.param("sync-both", marks=pytest.mark.slow)])
 def test_the_synchronous_modes_give_the_same_ids(
     linked: tuple[Pair, Client, Link], expected: Callable[[int], Expected], aggregation: str
 ) -> None:

@@ -18,9 +18,14 @@ from waiting import WAIT_S, until
 TOKENS, STREAMS, STOPPED_S = 24, 9, 5.0
 WEIGHTS = ("static", "dynamic", "off")  # dynamic ones go over to static ones while no retrieval daemon answers
 STATES = {"idle": -2, "asked": -1, "reading": 0, "first": 1, "middle": TOKENS // 2, "last": TOKENS}
-SHORT = {("device", "middle"), ("cloud", "middle"), ("device-retrieval", "reading"), ("cloud-retrieval", "first")}
+SHORT = ("cloud", "middle")
+SLOW = {("device", "middle"), ("device-retrieval", "reading"), ("cloud-retrieval", "first")}
 CASES = [
-    pytest.param(name, state, marks=[] if (name, state) in SHORT else [pytest.mark.long])
+    pytest.param(
+        name,
+        state,
+        marks=[] if (name, state) == SHORT else pytest.mark.slow if (name, state) in SLOW else pytest.mark.long,
+    )
     for name in NAMES
     for state in STATES
 ]
@@ -101,7 +106,7 @@ def test_whichever_daemon_is_killed_every_request_ends(
         assert [outcome.error for outcome in seen] == [None] * STREAMS
 
 
-@pytest.mark.parametrize("name", ["device", "cloud"])
+@pytest.mark.parametrize("name", ["device", pytest.param("cloud", marks=pytest.mark.slow)])
 def test_a_side_that_is_stopped_and_goes_on_costs_no_token(herd: Herd, undisturbed: list[list[int]], name: str) -> None:
     """For longer than anybody waits in silence; a stopped cloud is left behind, with a notice, and comes back."""
     herd.answers_together()

@@ -65,6 +65,7 @@ def wait_idle(made: Pair) -> None:
     until(lambda: not (device.sessions.led or len(device.services.admission) or cloud.sessions.followed))
 
 
+@pytest.mark.slow
 def test_a_device_that_still_reads_keeps_its_session(slow: Pair) -> None:
     """Its link lives, though it says nothing of the session; once it has spoken, silence ends the session."""
     assert slow.cloud is not None
@@ -91,6 +92,7 @@ def test_a_device_that_still_reads_keeps_its_session(slow: Pair) -> None:
         until(lambda: not cloud.sessions.followed)
 
 
+@pytest.mark.slow
 def test_an_answer_that_has_ended_does_not_ask_the_cloud_again(
     tiny_models: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

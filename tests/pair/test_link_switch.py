@@ -68,7 +68,9 @@ def test_a_running_answer_goes_on_alone_with_its_prefix(tiny_models: dict[str, P
         assert any("cut on this device" in notice for notice in stream.notices)
 
 
-@pytest.mark.parametrize("mode", ["aggregation", "auto", "dispatch", "graph"])
+@pytest.mark.parametrize(
+    "mode", ["aggregation", *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("auto", "dispatch", "graph"))]
+)
 def test_nothing_leaves_while_it_is_cut(tiny_models: dict[str, Path], mode: str) -> None:
     """No byte and no connection, in any mode, also where the machine has slept or the daemon reads its keys again."""
     with cuttable(tiny_models) as (made, tap):

@@ -106,7 +106,7 @@ def every_way_gives_the_same(client: Client, link: Link, temperatures: tuple[flo
     ("side", "form", "contrast"),
     [
         ("device", "llama", 0.0),
-        ("cloud", "vllm", 0.5),
+        pytest.param("cloud", "vllm", 0.5, marks=pytest.mark.slow),
         pytest.param("cloud", "llama", 0.0, marks=pytest.mark.slow),
         pytest.param("device", "vllm", 0.5, marks=pytest.mark.slow),
     ],
@@ -165,6 +165,7 @@ def stays(connection: Any) -> None:
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "line"), [pytest.param(reset, "broke off", id="gone"), pytest.param(stays, "told nothing", id="silent")]
 )

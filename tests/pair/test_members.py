@@ -69,6 +69,7 @@ def check(stream: Stream, tokens: Iterator[object], alone: list[int]) -> None:
     assert any("another cloud daemon" in notice for notice in stream.notices)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cloud", "at"), CASES)
 def test_a_cloud_that_is_killed_costs_no_token(fleet: FleetOfClouds, alone: list[int], cloud: int, at: int) -> None:
     """At any place of an answer: the ids are those of a single daemon that lives."""

@@ -81,6 +81,7 @@ def parts(tiny_models: dict[str, Path]) -> Iterator[Pair]:
         yield made
 
 
+@pytest.mark.slow
 def test_a_cloud_that_misses_a_greeting_is_greeted_again(parts: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer that goes on alone asks for its cloud until it answers, or refuses for good."""
     monkeypatch.setattr("hocket_daemon.aggregation.partner.RETRY_S", (0.1, 0.2))

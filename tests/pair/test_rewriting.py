@@ -82,7 +82,9 @@ def test_what_the_model_writes_is_searched_and_told_as_the_turns_are(
         assert sent == (turns + len(sought.encode()) if is_shared else 0)
 
 
-@pytest.mark.parametrize("mode", ["aggregation", "dispatch", "auto", "graph"])
+@pytest.mark.parametrize(
+    "mode", ["aggregation", *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("dispatch", "auto", "graph"))]
+)
 def test_it_is_searched_in_every_mode(tiny_models: dict[str, Path], mode: str) -> None:
     """And a question that stands for itself, or reads nothing, is not written again."""
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:

@@ -93,7 +93,7 @@ def test_what_outlasts_the_drain_ends_with_a_reason(folder: Path, tiny_models: d
         assert time.monotonic() - asked_s < 15
 
 
-@pytest.mark.parametrize("drain_s", [0.3, WAIT_S])
+@pytest.mark.parametrize("drain_s", [0.3, pytest.param(WAIT_S, marks=pytest.mark.slow)])
 def test_a_cloud_that_drains_costs_no_token(folder: Path, tiny_models: dict[str, Path], drain_s: float) -> None:
     """It helps to the end of the answer, or tells the device, which goes on alone at once."""
     with pair(folder, tiny_models, start=False) as made:

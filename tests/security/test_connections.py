@@ -227,7 +227,9 @@ def test_a_topic_has_no_megabyte(server: Machine, alice: Machine, mallory: Machi
         assert has_ended(reader)
 
 
-@pytest.mark.parametrize("size", [500_000, 0], ids=["large", "small"])
+@pytest.mark.parametrize(
+    "size", [pytest.param(500_000, id="large", marks=pytest.mark.slow), pytest.param(0, id="small")]
+)
 def test_a_key_that_floods_is_told_refused_and_not_let_in(
     server: Machine, alice: Machine, mallory: Machine, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,6 +31,7 @@ def test_all_that_is_copied_is_there_and_all_that_is_packed_is_copied() -> None:
     assert [name for name in copied if not any(name == each or name.startswith(f"{each}/") for each in kept)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.programs
 def test_its_program_makes_a_cloud_that_answers_and_ends_when_it_is_told_to(tmp_path: Path) -> None:
     """Nothing but the address by which it is reached is said to it; without that it says what is missing."""

@@ -37,7 +37,12 @@ def test_ctrl_c_while_the_command_line_loads_is_quiet(
 
 @pytest.mark.parametrize(
     ("closed", "arguments", "status"),
-    [(">&-", "status", 69), ("<&-", "ask -", 69), ("2>&-", "ask --json x", 69), ("<&- >&- 2>&-", "status", 69)],
+    [
+        (">&-", "status", 69),
+        pytest.param("<&-", "ask -", 69, marks=pytest.mark.slow),
+        pytest.param("2>&-", "ask --json x", 69, marks=pytest.mark.slow),
+        ("<&- >&- 2>&-", "status", 69),
+    ],
 )
 def test_a_closed_stream_breaks_nothing(closed: str, arguments: str, status: int, tmp_path: Path) -> None:
     """What would have gone there goes nowhere; the rest is as ever."""

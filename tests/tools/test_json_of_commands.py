@@ -144,6 +144,7 @@ def test_every_command_with_json_is_known_here() -> None:
     assert set(commands()) == set(CASES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", IN_SHORT)
 def test_each_line_is_strict_json_and_the_last_one_the_result(home: Home, command: str) -> None:
     """In whatever encoding the terminal is."""

@@ -360,6 +360,7 @@ def test_what_is_temporary_is_gone_when_a_ctrl_c_has_left_it(tmp_path: Path, mon
     assert left == [(-signal.SIGALRM, False)]
 
 
+@pytest.mark.slow
 def test_no_daemon_is_out_of_reach(tiny_models: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     """Two ups at once start one of each; status, up and down know them whatever becomes of run/ and the folder."""
     with tempfile.TemporaryDirectory(prefix="hk") as folder:

@@ -85,6 +85,7 @@ def both(made: Pair) -> list[str]:
     return ["--endpoint", made.endpoint("device"), "--endpoint", made.endpoint("cloud")]
 
 
+@pytest.mark.slow
 def test_programs_get_one_object_per_look(made: Pair, capsys: pytest.CaptureFixture[str]) -> None:
     """Tokens flow on both sides, and the device knows its round trip and what it sends."""
     assert run(["top", *both(made), "--once", "--json", "--every", "3"]) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import random
@@ -11,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpcore2
 import late
 import pytest
 import structlog
@@ -65,6 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     A suite started in the background ignores Ctrl-C, and so would every command that a test interrupts.
     """
+    gc.disable()  # until all tests are collected: little is let go of before
     settings.register_profile("fixed", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("fixed")
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -165,6 +168,14 @@ def _models_load_in_turn() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _authorities_are_read_once() -> Iterator[None]:
+    """Each client of HTTP reads the certificates of all authorities, which takes longer than most questions."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(httpcore2, "default_ssl_context", functools.cache(httpcore2.default_ssl_context))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _daemons_leave_the_process_as_it_is() -> Iterator[None]:
     """A program's process is its own. Here daemons are threads of one that goes on: what they did to it would stay.
 
@@ -173,6 +184,7 @@ def _daemons_leave_the_process_as_it_is() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         gc.freeze()
+        gc.enable()
         patch.setattr(gc, "freeze", lambda: None)
         patch.setattr("hocket_retrieval.daemon.give_way", lambda: None)
         yield

@@ -1,5 +1,6 @@
 """A toy embedder, for laws that do not ask what words mean."""
 
+import functools
 import hashlib
 import threading
 
@@ -31,5 +32,10 @@ class ToyEmbedder:
     def _vector(self, text):
         total = np.full(self.dimension, 1e-3, dtype=np.float32)
         for word in text.lower().split():
-            total += np.random.default_rng(list((self.fingerprint + word).encode())).standard_normal(self.dimension)
+            total += _of_word(self.fingerprint, word, self.dimension)
         return (total / np.linalg.norm(total)).astype(np.float32)
+
+
+@functools.cache
+def _of_word(fingerprint, word, dimension):
+    return np.random.default_rng(list((fingerprint + word).encode())).standard_normal(dimension)

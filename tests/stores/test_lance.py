@@ -13,9 +13,12 @@ from hocket_retrieval.errors import StoreError
 from hocket_retrieval.stores.folder_lock import held
 from processes import guarded
 
-lancedb = pytest.importorskip("lancedb", reason="lancedb is not installed: hocket[lancedb]")
-
 MANY = [f"piece {number} of a long document" for number in range(300)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def lancedb():
+    return pytest.importorskip("lancedb", reason="lancedb is not installed: hocket[lancedb]")
 
 
 @pytest.fixture
@@ -80,7 +83,7 @@ def test_many_writes_leave_few_files(place, store, monkeypatch):
         assert len(moment.by_words("text", 99)) == 30
 
 
-def test_few_rows_wait_for_their_indices(place, store, monkeypatch):
+def test_few_rows_wait_for_their_indices(place, store, lancedb, monkeypatch):
     """However many a document has: a search reads each of them. Of a large store a quarter may wait."""
     monkeypatch.setattr("hocket_retrieval.stores.lance.UNINDEXED", (20, 0.25))
     store.save()
@@ -116,7 +119,7 @@ def test_without_a_lock_writers_lose_nothing_either(tmp_path):
 
 
 @pytest.mark.parametrize("upkeep", ["save", "purge"])
-def test_what_stands_for_removed_rows_goes_with_upkeep(place, store, upkeep):
+def test_what_stands_for_removed_rows_goes_with_upkeep(place, store, lancedb, upkeep):
     """Until then it is no document and no chunk."""
     put(store, "one", "red brick", "blue slate")
     put(store, "two", *MANY)

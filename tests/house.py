@@ -43,6 +43,12 @@ def files(root: Path = ROOT, packages: Iterable[str] = PACKAGES) -> list[Path]:
 
 
 @cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """All nodes of a file, which several laws look at."""
+    return tuple(ast.walk(tree(path)))
+
+
+@cache
 def tree(path: Path) -> ast.Module:
     """The syntax tree of a file; it is read once."""
     return ast.parse(path.read_text(encoding="utf-8"))
@@ -57,7 +63,7 @@ def functions(path: Path) -> list[Function]:
     """All functions of a file, nested ones too; decorators do not count as lines."""
     return [
         Function(node.name, path, (node.end_lineno or node.lineno) - node.lineno + 1)
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
 
@@ -72,7 +78,7 @@ def module_of(path: Path) -> str:
 def imports(path: Path, modules: set[str]) -> set[str]:
     """Which of `modules` a file names in an import, wherever it stands: in a function or for the type checker, too."""
     found: set[str] = set()
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -122,13 +128,13 @@ def _reachable(graph: dict[str, set[str]], start: str) -> set[str]:
 
 def private_accesses(paths: Iterable[Path]) -> list[PrivateAccess]:
     """Uses of a private name that the file does not define and another one of `paths` does; libraries' do not count."""
-    defined = {path: set(_bindings(tree(path))) for path in paths}
+    defined = {path: set(_bindings(nodes(path))) for path in paths}
     ours = set().union(*defined.values())
     return [access for path, own in defined.items() for access in _private_uses(path) if access.name in ours - own]
 
 
 def _private_uses(path: Path) -> Iterator[PrivateAccess]:
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         match node:
             case ast.ImportFrom(names=names):
                 yield from (
@@ -154,8 +160,8 @@ def _is_own(value: ast.expr) -> bool:
     return False
 
 
-def _bindings(module: ast.AST) -> Iterator[str]:
-    for node in ast.walk(module):
+def _bindings(module: Iterable[ast.AST]) -> Iterator[str]:
+    for node in module:
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 yield name
@@ -167,7 +173,7 @@ def _bindings(module: ast.AST) -> Iterator[str]:
 
 def questions(path: Path) -> list[ast.FunctionDef]:
     """Functions of a file whose names ask: properties, is_… and the like, and the names in QUESTIONS."""
-    return [node for node in ast.walk(tree(path)) if isinstance(node, ast.FunctionDef) and _asks(node)]
+    return [node for node in nodes(path) if isinstance(node, ast.FunctionDef) and _asks(node)]
 
 
 def _asks(function: ast.FunctionDef) -> bool:

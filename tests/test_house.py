@@ -50,7 +50,7 @@ PRIVATE_WORDS = {
 def imported(path: Path) -> set[str]:
     """Top-level names that a file imports."""
     names = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in house.nodes(path):
         if isinstance(node, ast.Import):
             names |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -196,7 +196,7 @@ def modes_reached(path: Path) -> set[str]:
 def named(path: Path) -> list[str]:
     """A file's own name, and those of its functions and classes, private ones too."""
     kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    nodes = house.nodes(path)
     return [path.stem, *(node.name for node in nodes if isinstance(node, kinds))]
 
 
@@ -220,7 +220,7 @@ def test_no_file_or_class_is_named_as_another_of_its_floor() -> None:
     rooms: Counter[tuple[str, str]] = Counter()
     for path in SOURCES:
         if (floor := package_of(path)) != "hocket_lab":
-            tree = ast.parse(path.read_text(encoding="utf-8"))
+            tree = house.tree(path)
             classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
             own = [path.stem, *(name for name in classes if not name.startswith("_"))]
             rooms.update((floor, name) for name in own if name not in {"__init__"} | EACH_MODES_OWN)

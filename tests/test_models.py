@@ -20,6 +20,7 @@ from hocket_daemon.engine.catalog.format_choice import reported
 from hocket_lab.bench.composition.facts import Fact, is_right, make_facts
 from hocket_lab.bench.composition.kinds import KINDS
 from hocket_models import path
+from shortened import shortened
 
 SIDES = ("device", "cloud")
 PASSAGE = (
@@ -59,7 +60,8 @@ def test_the_tuned_models_are_small_and_have_the_tokenizers_of_their_bases():
     assert base_of(path("smollm2-composition")) == "smollm2"
 
 
-@pytest.mark.parametrize("name", [*SIDES, "bundled-composition"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", shortened([*SIDES, "bundled-composition"], 1))
 def test_the_file_that_llama_cpp_reads_is_the_same_model(name: str) -> None:
     """It is what a CPU reads by default, as its report says; a token costs at most 0.01 nats more than in float32."""
     side: Side = "cloud" if name == "cloud" else "device"

@@ -51,6 +51,7 @@ def test_no_benchmark_name_is_in_the_training_data(sample):
     assert not names & found
 
 
+@pytest.mark.slow
 def test_no_benchmark_template_is_in_the_training_data(sample):
     """No generated sentence or question equals one of benchmark or demo once names and numbers are masked."""
     theirs = decontaminate.templates([*decontaminate.documents(), *decontaminate.questions()])

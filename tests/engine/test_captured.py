@@ -72,6 +72,7 @@ def grow_and_roll_back(model: TransformersModel, atol: float) -> None:
         group.close()
 
 
+@pytest.mark.slow
 def test_a_captured_step_reads_as_transformers_alone(tiny_models: dict[str, Path]) -> None:
     """And graphs of more than one number of rows and keys are among those that are replayed."""
     how = Anew()

@@ -55,7 +55,10 @@ def floats() -> float:
     return nats_of(model())
 
 
-@pytest.mark.parametrize(("kind", "word"), [(TransformersModel, ""), (WrongInBatches, "batch"), (Blunt, "nats more")])
+@pytest.mark.parametrize(
+    ("kind", "word"),
+    [(TransformersModel, ""), pytest.param(WrongInBatches, "batch", marks=pytest.mark.slow), (Blunt, "nats more")],
+)
 def test_a_model_that_is_wrong_is_refused_and_a_sound_one_is_not(
     kind: type[TransformersModel], word: str, floats: float
 ) -> None:

@@ -14,6 +14,7 @@ from hocket_daemon.engine.runtime.sequences import with_room
 from hocket_daemon.engine.text.chat_template import rendered
 from hocket_daemon.engine.text.spelling import Spelling
 from hocket_daemon.engine.text.tokenizer import Layout, layout_for
+from shortened import shortened
 
 TURNED = (
     "{% for message in messages %}<|bos|>{{ message.role }}: {{ message.content }}<|eos|>{% endfor %}"
@@ -27,7 +28,7 @@ TEMPLATES = {"plain": None, "turned": TURNED, "strict": STRICT, "deaf": DEAF}
 TURNS = st.lists(st.builds(Turn, query=HOSTILE, answer=HOSTILE), max_size=3)
 
 
-@pytest.mark.parametrize("template", TEMPLATES)
+@pytest.mark.parametrize("template", shortened(TEMPLATES, 2))
 @given(passage=HOSTILE, query=HOSTILE, turns=TURNS, system=HOSTILE)
 def test_nobody_writes_control_tokens_in_a_conversation(
     tiny_models: dict[str, Path], template: str, passage: str, query: str, turns: list[Turn], system: str

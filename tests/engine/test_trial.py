@@ -50,6 +50,7 @@ def trials(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return tried
 
 
+@pytest.mark.slow
 def test_a_template_that_does_not_end_is_refused_in_one_line(folder: Path) -> None:
     """The line names the model, and what to do; the next start tries it again."""
     with_template(folder, ENDLESS)

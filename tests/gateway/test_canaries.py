@@ -152,6 +152,7 @@ def test_a_guests_tools_show_nothing_private(house: House) -> None:
             assert [canary for canary in CANARIES if canary in told] == []
 
 
+@pytest.mark.slow
 def test_the_owner_is_shown_it(house: House) -> None:
     """By the same calls: the canaries are there to be seen."""
     found = {

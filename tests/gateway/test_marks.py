@@ -166,6 +166,7 @@ def content_of(found: list[dict[str, object]]) -> str:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [pytest.param("hocket", marks=pytest.mark.slow), "hocket-alone"])
 def test_the_pairs_answers_are_marked_by_their_measured_shares(front: Served, model: str) -> None:
     """Whole and streamed, numbered as the list of sources is; the same answer with and without."""

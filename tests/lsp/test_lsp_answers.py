@@ -11,6 +11,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcRequestCancelled
 from scripted_device import ScriptedDevice, about
 
+from shortened import shortened
 from waiting import WAIT_S, until
 
 TEXTS = {
@@ -25,7 +26,7 @@ TEXTS = {
 PIECES = ["a", " ferry", "\n", "\r", "\r\n", "🙂", "𠮷", "é", "שלום", "渡し", "\u2028", "\x0c", ""]
 
 
-@pytest.mark.parametrize("encoding", [UTF_8, UTF_16, UTF_32])
+@pytest.mark.parametrize("encoding", shortened([UTF_16, UTF_8, UTF_32], 1))
 def test_every_place_of_every_text_is_understood(device: ScriptedDevice, encoding: types.PositionEncodingKind) -> None:
     """The cursor is the character that the editor means, in the units that were agreed on."""
 
@@ -41,6 +42,7 @@ def test_every_place_of_every_text_is_understood(device: ScriptedDevice, encodin
     asyncio.run(with_editor(device.endpoint, law, encodings=None if encoding == UTF_16 else [encoding]))
 
 
+@pytest.mark.slow
 def test_places_that_are_none_are_the_nearest_before(device: ScriptedDevice) -> None:
     """Behind a line's end, behind the last line, and within a character of two units."""
 
@@ -54,7 +56,8 @@ def test_places_that_are_none_are_the_nearest_before(device: ScriptedDevice) -> 
     asyncio.run(with_editor(device.endpoint, law))
 
 
-@pytest.mark.parametrize("encoding", [UTF_8, UTF_16])
+@pytest.mark.slow
+@pytest.mark.parametrize("encoding", shortened([UTF_16, UTF_8], 1))
 def test_changes_piece_by_piece_give_the_same_text(
     device: ScriptedDevice, encoding: types.PositionEncodingKind
 ) -> None:

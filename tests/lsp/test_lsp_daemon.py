@@ -46,6 +46,7 @@ def test_a_daemon_that_is_away_costs_one_line_and_is_found_again(device: Scripte
     asyncio.run(with_editor(device.endpoint, law))
 
 
+@pytest.mark.slow
 def test_a_busy_daemon_costs_one_line_and_is_left_alone(device: ScriptedDevice) -> None:
     """It is not asked at every key."""
 
@@ -73,6 +74,7 @@ def test_a_busy_daemon_is_asked_again(device: ScriptedDevice) -> None:
     asyncio.run(with_editor(device.endpoint, law))
 
 
+@pytest.mark.slow
 def test_a_device_keeps_rows_for_few_texts(device: ScriptedDevice) -> None:
     """None for those that nothing was asked for, nor for those that were closed; the last ones asked for stay."""
 
@@ -107,6 +109,7 @@ def test_what_is_typed_along_is_told_at_once(device: ScriptedDevice) -> None:
     asyncio.run(with_editor(device.endpoint, law))
 
 
+@pytest.mark.slow
 def test_options_reach_the_device(device: ScriptedDevice) -> None:
     """How long suggestions are, and whether the cloud may be asked."""
 

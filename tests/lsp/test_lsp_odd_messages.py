@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from scripted_device import ScriptedDevice
 
+from shortened import shortened
 from waiting import WAIT_S
 
 DOCUMENT = {"uri": "file:///home/anna/Meine%20Briefe/%C3%9Cber%20uns.md"}
@@ -102,6 +103,7 @@ ODD_REQUESTS: list[tuple[str, object, int]] = [
 ]
 
 
+@pytest.mark.slow
 def test_each_odd_request_has_an_answer(device: ScriptedDevice) -> None:
     """A result or an error, whatever its number is; and the next request has one, too."""
 
@@ -120,10 +122,14 @@ def test_each_odd_request_has_an_answer(device: ScriptedDevice) -> None:
 @pytest.mark.parametrize(
     ("body", "code"),
     [
-        (b"{", PARSE_ERROR), (b"\xff\xfe", PARSE_ERROR), (b"[" * 200_000, PARSE_ERROR),
-        (b"[]", INVALID_REQUEST), (b"7", INVALID_REQUEST), (b"{}", INVALID_REQUEST),
+        (b"{", PARSE_ERROR),
+        (b"[" * 200_000, PARSE_ERROR),
+        (b"7", INVALID_REQUEST),
+        pytest.param(b"\xff\xfe", PARSE_ERROR, marks=pytest.mark.slow),
+        pytest.param(b"[]", INVALID_REQUEST, marks=pytest.mark.slow),
+        pytest.param(b"{}", INVALID_REQUEST, marks=pytest.mark.slow),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_message_is_answered_without_a_number(device: ScriptedDevice, body: bytes, code: int) -> None:
     """It may have been a request; the server lives on."""
 
@@ -138,11 +144,14 @@ def test_what_is_no_message_is_answered_without_a_number(device: ScriptedDevice,
 
 @pytest.mark.parametrize(
     "head",
-    [
-        "content-length: {}\r\n\r\n",
-        "Content-Length:{}\r\n\r\n",
-        "Content-Type: application/vscode-jsonrpc; charset=utf-8\r\nCONTENT-LENGTH:  {}\r\n\r\n",
-    ],
+    shortened(
+        [
+            "Content-Type: application/vscode-jsonrpc; charset=utf-8\r\nCONTENT-LENGTH:  {}\r\n\r\n",
+            "content-length: {}\r\n\r\n",
+            "Content-Length:{}\r\n\r\n",
+        ],
+        1,
+    ),
 )
 def test_a_length_is_taken_however_it_is_written(device: ScriptedDevice, head: str) -> None:
     async def law() -> None:
@@ -153,6 +162,7 @@ def test_a_length_is_taken_however_it_is_written(device: ScriptedDevice, head: s
     asyncio.run(law())
 
 
+@pytest.mark.slow
 def test_documents_come_twice_and_change_as_a_whole(device: ScriptedDevice) -> None:
     """A request taken back, a close of what is not open, and a change of it: the next request is answered."""
 

@@ -142,7 +142,10 @@ def test_a_client_that_leaves_ends_its_answer_on_both_sides(slow: Pair, how: str
     assert not slow.device.sessions.led
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
+@pytest.mark.parametrize(
+    "how",
+    [pytest.param(signal.SIGKILL, id="killed"), pytest.param(signal.SIGSTOP, id="stopped", marks=pytest.mark.slow)],
+)
 def test_a_client_that_vanishes_is_let_go(slow: Pair, how: signal.Signals) -> None:
     """Without a word: its answer ends after its silence."""
     program = "import sys; from hocket_client import Client\nwith Client(sys.argv[1], connect_s=300) as client:\n"

@@ -105,7 +105,7 @@ def every_way_gives_the_same(client: Client, link: Link, temperatures: tuple[flo
 @pytest.mark.parametrize(
     ("side", "form", "contrast"),
     [
-        ("device", "llama", 0.0),
+        pytest.param("device", "llama", 0.0, marks=pytest.mark.slow),
         pytest.param("cloud", "vllm", 0.5, marks=pytest.mark.slow),
         pytest.param("cloud", "llama", 0.0, marks=pytest.mark.slow),
         pytest.param("device", "vllm", 0.5, marks=pytest.mark.slow),

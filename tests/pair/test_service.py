@@ -37,6 +37,7 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
+@pytest.mark.slow
 def test_a_cloud_process_is_ready_reloads_and_drains(folder: Path, tiny_models: dict[str, Path]) -> None:
     """Over tcp with its real keys; the stream under way ends whole, a new question is refused, the status is 0."""
     at = f"tcp://127.0.0.1:{free_port()}"

@@ -44,6 +44,7 @@ def test_mixed_scripts(text, language):
     assert indexed(text, language) == defined(text, language)
 
 
+@pytest.mark.slow
 def test_any_character():
     """Every one that there is, among letters and signs."""
     rng = random.Random(7)

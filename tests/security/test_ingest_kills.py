@@ -87,6 +87,7 @@ def stored(state: Path) -> tuple[int, int, int, int]:
 TABLES = ("documents", "chunks", "vectors")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kills", [3, pytest.param(40, marks=pytest.mark.long)])
 def test_both_jobs_are_done_in_the_end(tmp_path, kills):
     """The second job waits behind the first; it is acknowledged, and kept, all the same. Kills fall between batches

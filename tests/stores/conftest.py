@@ -12,6 +12,16 @@ from pathlib import Path
 import pytest
 from store_kinds import DIMENSION, KINDS, opened
 
+HERE = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """LanceDB takes longest to load and to write: `make test-slow` has it."""
+    for item in items:
+        if isinstance(item, pytest.Function) and item.path.parent == HERE and "lancedb" in item.name:
+            item.add_marker(pytest.mark.slow)
+
 
 @pytest.fixture(scope="session")
 def server():

@@ -13,6 +13,8 @@ from hocket_retrieval.errors import StoreError
 from hocket_retrieval.stores.folder_lock import held
 from processes import guarded
 
+pytestmark = pytest.mark.slow
+
 MANY = [f"piece {number} of a long document" for number in range(300)]
 
 

@@ -15,11 +15,6 @@ from hocket_retrieval.stores import moving
 from hocket_retrieval.stores.moving import Moved, move
 from toys import ToyEmbedder
 
-MOVES = [
-    (one, other) if "sqlite" in (one, other) else pytest.param(one, other, marks=pytest.mark.slow)
-    for one, other in permutations(KINDS, 2)
-]
-
 
 @pytest.fixture
 def places(tmp_path, request):
@@ -47,7 +42,7 @@ def whole(store):
     return documents, sorted(chunks)
 
 
-@pytest.mark.parametrize(("one", "other"), MOVES)
+@pytest.mark.parametrize(("one", "other"), list(permutations(KINDS, 2)))
 def test_both_hold_the_same_also_after_an_interruption(places, one, other):
     """Documents, places and vectors to the bit; what was copied before the interruption is not copied again."""
     source, target = opened(one, places(one)), opened(other, places(other))

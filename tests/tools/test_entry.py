@@ -99,16 +99,16 @@ def test_a_reader_that_leaves_ends_it_quietly(arguments: str, tmp_path: Path) ->
     ("said", "remedy"),
     [
         ("libodd.so.3: cannot open shared object file: No such file or directory", "apt-get install libodd3 "),
-        ("undefined symbol: odd", "--force-reinstall"),
+        pytest.param("undefined symbol: odd", "--force-reinstall", marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.parametrize(
     ("broken", "command"),
     [
         ("torch", "device --config device.toml"),
-        ("msgspec", "device --config device.toml"),
-        ("faiss", "retrieval --config retrieval.toml"),
-        ("starlette", "serve"),
+        pytest.param("msgspec", "device --config device.toml", marks=pytest.mark.slow),
+        pytest.param("faiss", "retrieval --config retrieval.toml", marks=pytest.mark.slow),
+        pytest.param("starlette", "serve", marks=pytest.mark.slow),
     ],
 )
 def test_a_package_that_does_not_load_is_one_line_with_a_remedy(

@@ -89,6 +89,7 @@ def test_a_repository_of_weights_is_got_without_its_code(hub: SmallHub) -> None:
     assert open_model(exact(name="owner/tiny", slots=2, context=64), "device").precision == "float32"
 
 
+@pytest.mark.slow
 def test_a_file_in_a_folder_of_its_repository_is_got(hub: SmallHub) -> None:
     """And a file that a check refuses is said to be so where it is to be read."""
     hub.files["owner/many"] = {"eight/tiny.gguf": (DEVICE / "model.gguf").read_bytes()}
@@ -108,6 +109,7 @@ def test_files_of_two_commits_are_not_mixed(hub: SmallHub, tmp_path: Path) -> No
     assert download(later, later.file("large.gguf"), tmp_path).read_bytes() == GIVEN[::-1]
 
 
+@pytest.mark.slow
 def test_float_weights_come_later_beside_the_file(hub: SmallHub) -> None:
     """The file is not downloaded again; without them a set precision says how to get them."""
     install(planned(FILE, floats=False), again=False, progress=lambda _: None)

@@ -36,8 +36,8 @@ from hocket_bus.sockets import Bus, Event, Gone, Greeted, GuardedLoop, LinkDown,
 from hocket_bus.unseen import close_daemon
 
 from .config import DaemonSettings
+from .engine.catalog.automatic import advice, stand_in
 from .engine.catalog.engines import open_model, remote_model
-from .engine.catalog.store import stand_in
 from .engine.generators.openai import open_server
 from .engine.language_model import LanguageModel
 from .engine.preemption import Interrupt
@@ -115,6 +115,7 @@ class Daemon:
         else:
             model = open_model(settings.model, side, settings.kv)
         self._stand_in = "" if self._is_remote else stand_in(settings.model.name, side)
+        self._better = "" if self._is_remote else advice(settings.model.name)
         _log_choice(model, self._stand_in)
         self._profiling = Profiling(model, settings.model, side)
         self._epoch = int.from_bytes(os.urandom(8), "big")
@@ -375,6 +376,7 @@ class Daemon:
         return {
             "model": model.name,
             **({"chosen by nobody": self._stand_in} if self._stand_in else {}),
+            **({"a better model": self._better} if self._better and not self._stand_in else {}),
             "compute": self._compute_fact(model),
             "precision": "; ".join(filter(None, (model.precision, model.why))),
             "reading": str(self.services.reading),

@@ -18,7 +18,7 @@ from hocket_daemon.composition.memory import Takeaways
 from hocket_daemon.composition.settings import CompositionSettings
 from hocket_daemon.composition.window import TokenTexts
 from hocket_daemon.engine.backends.transformers_model import TransformersModel
-from hocket_daemon.engine.catalog.store import resolved
+from hocket_daemon.engine.catalog.automatic import resolved
 
 NAMES = ("Marlin", "Osprey", "Curlew", "Plover", "Godwit", "Avocet", "Dunlin")
 FORMS = {

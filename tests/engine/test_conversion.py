@@ -15,10 +15,11 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from hocket_bus.errors import BadConfiguration, BadRequest, Unavailable
 from hocket_daemon.engine.backends.conversion import write_tokenizer, write_weights
+from hocket_daemon.engine.catalog.automatic import place_of
 from hocket_daemon.engine.catalog.catalogue import CATALOGUE
 from hocket_daemon.engine.catalog.checking import TEXT
 from hocket_daemon.engine.catalog.renewed import renewed
-from hocket_daemon.engine.catalog.store import is_installed, place, place_of
+from hocket_daemon.engine.catalog.store import is_installed, place
 from waiting import WAIT_S
 
 

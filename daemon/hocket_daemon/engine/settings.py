@@ -27,7 +27,7 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
         str,
         Meta(
             description="a model that `hocket model get` has got, `bundled`, a folder, a `.gguf` file, or a "
-            "Hugging Face name; `auto` is `smollm2` where it is on this machine, or else `bundled`"
+            "Hugging Face name; `auto` is the best one on this machine whose measured step is bearable, or `bundled`"
         ),
     ] = AUTO
     engine: Annotated[

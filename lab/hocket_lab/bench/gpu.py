@@ -23,7 +23,7 @@ from transformers import AutoTokenizer, Qwen2Config, Qwen2ForCausalLM
 from hocket_bus.errors import BadRequest
 from hocket_daemon.engine.backends.captured import PART_TOKENS
 from hocket_daemon.engine.backends.transformers_model import TransformersModel
-from hocket_daemon.engine.catalog.store import place_of
+from hocket_daemon.engine.catalog.automatic import place_of
 from hocket_daemon.engine.segments import Segment, in_passes
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_lab.bench.engine import QWEN2, copied_bytes_per_s

@@ -19,7 +19,8 @@ import hocket_retrieval
 import hocket_tools
 from hocket_bus.messages import AggregationOptions, Ask, Compose, DispatchOptions, Prompt
 from hocket_daemon.config import CloudSettings, DeviceSettings
-from hocket_daemon.engine.catalog.store import is_installed, place, resolved
+from hocket_daemon.engine.catalog.automatic import resolved
+from hocket_daemon.engine.catalog.store import is_installed, place
 from hocket_lab.bench.measured import DEFAULTS, parts_of
 from hocket_lab.bench.sources import digest, digest_of_files, digest_under
 from hocket_retrieval.config import RetrievalConfig

@@ -17,7 +17,7 @@ from typing import Annotated
 
 from hocket_bus.errors import BadRequest
 from hocket_daemon.engine.backends.vllm_engine import check_version, prepare
-from hocket_daemon.engine.catalog.store import place_of
+from hocket_daemon.engine.catalog.automatic import place_of
 from hocket_daemon.engine.segments import Segment, in_passes
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_lab.bench.gpu import SHAPES, save

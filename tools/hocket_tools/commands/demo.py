@@ -26,6 +26,7 @@ def demo(wait: StartWait = START_S) -> None:
     The device alone has read what the first is about, the cloud alone what the second is about, and the third needs
     both. Fails when an answer lacks what the documents say.
     """
+    from hocket_daemon.engine.catalog.catalogue import DEFAULT
     from hocket_tools import console
     from hocket_tools.commands.documents import read_in
     from hocket_tools.commands.pair import start
@@ -41,7 +42,8 @@ def demo(wait: StartWait = START_S) -> None:
             with resources.as_file(samples / side) as folder:
                 ingested = read_in(pair.endpoint(f"{side}-retrieval"), [Path(folder)])
             err.print(f"the {side} has read {ingested.added} documents ({ingested.chunks} passages)")
-        asked = json.loads((samples / "asked.json").read_text(encoding="utf-8"))[model]
+        by_model = json.loads((samples / "asked.json").read_text(encoding="utf-8"))
+        asked = by_model.get(model, by_model[DEFAULT])
         lacking = [value for each in asked for value in _lacking(pair, each)]
     if lacking:
         err.print(f"hocket: an answer lacks {', '.join(lacking)}: the model misread; please report this")
@@ -49,12 +51,13 @@ def demo(wait: StartWait = START_S) -> None:
 
 
 def _described(model: str) -> str:
+    from hocket_daemon.engine.catalog.automatic import advice, resolved
     from hocket_daemon.engine.catalog.catalogue import CATALOGUE
-    from hocket_daemon.engine.catalog.store import advice
     from hocket_daemon.engine.settings import AUTO
 
     if model in CATALOGUE:
-        return f"{CATALOGUE[model].title}, {CATALOGUE[model].licence}"
+        better = advice(AUTO) if resolved(AUTO) == model else ""
+        return "; ".join(filter(None, (f"{CATALOGUE[model].title}, {CATALOGUE[model].licence}", better)))
     return f"the bundled models, Apache-2.0; {advice(AUTO)}"
 
 

@@ -66,8 +66,10 @@ def get(
     What is taken from where, its size and its licence are told first. Ctrl-C leaves things as they were, and what was
     downloaded is gone on with. A mirror of the hub: HF_ENDPOINT; for models behind terms: HF_TOKEN.
     """
+    from hocket_daemon.engine.catalog.automatic import resolved
     from hocket_daemon.engine.catalog.format_choice import has_gpu
     from hocket_daemon.engine.catalog.store import place
+    from hocket_daemon.engine.settings import AUTO
     from hocket_tools import console
     from hocket_tools.models.installing import install, is_here, planned
 
@@ -80,7 +82,7 @@ def get(
     stays = f"stopped; what was on this machine is there still, and hocket model get {name} goes on"
     with leaving(stays):
         install(plan, again=again, progress=err.print)
-    auto = '"auto" or ' if name == "smollm2" else ""
+    auto = '"auto" or ' if resolved(AUTO) == name else ""
     err.print(f'done. Daemons take it from their next start on: [model] name = {auto}"{name}"', markup=False)
 
 
@@ -112,7 +114,7 @@ def check(
 
     Exit status 1 where a token costs more than 0.2 nats, or where a batch changes what it should not.
     """
-    from hocket_daemon.engine.catalog.store import resolved
+    from hocket_daemon.engine.catalog.automatic import resolved
     from hocket_daemon.engine.settings import AUTO
     from hocket_tools import console
     from hocket_tools.models.checked import checked

@@ -141,17 +141,17 @@ _STOPPING = "stopping what was started"
 
 
 def _model(pair: Home) -> list[str]:
-    """Where another model than the one that sings is meant to."""
+    """What `auto` is here, where a better one can be had."""
     from hocket_bus import config
     from hocket_daemon.config import CloudSettings, DeviceSettings
-    from hocket_daemon.engine.catalog.store import advice
+    from hocket_daemon.engine.catalog.automatic import advice, resolved
 
     names = set()
     if "device" in pair.names:
         names.add(config.load(pair.config("device"), DeviceSettings).model.name)
     if "cloud" in pair.names:
         names.add(config.load(pair.config("cloud"), CloudSettings).model.name)
-    return [f"model:      bundled; {advice(name)}" for name in names if advice(name)]
+    return [f"model:      {resolved(name)}; {advice(name)}" for name in names if advice(name)]
 
 
 def start(pair: Home, wait_s: float, *, joined: bool = False) -> list[DaemonState]:

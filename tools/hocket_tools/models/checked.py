@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from hocket_bus.errors import BadRequest
+from hocket_daemon.engine.backends.gguf_model import GGUFModel
+from hocket_daemon.engine.catalog.automatic import place_of
 from hocket_daemon.engine.catalog.catalogue import CATALOGUE
 from hocket_daemon.engine.catalog.checking import MANY, Check, check, nats_of
 from hocket_daemon.engine.catalog.engines import open_model
-from hocket_daemon.engine.catalog.format_choice import has_floats
-from hocket_daemon.engine.catalog.store import place_of
+from hocket_daemon.engine.catalog.format_choice import has_floats, report
+from hocket_daemon.engine.catalog.store import is_installed, place
 from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.engine.settings import ModelSettings
 from hocket_tools.models.described import described
@@ -20,12 +23,16 @@ CONTEXT = 256
 def checked(name: str, dtype: str, against: str) -> Check:
     """The check of `name`'s weights in `dtype`, beside what is known of its float weights, or those of `against`.
 
-    Raises BadConfiguration, also for what is not on this machine: nothing is downloaded here.
+    What it took is noted down where the file was got by its name. Raises BadConfiguration, also for
+    what is not on this machine: nothing is downloaded here.
     """
     for each in filter(None, (name, against)):
         described(each)
     model = _model(name, dtype)
-    return check(model, _floats(name, against, model))
+    found = check(model, _floats(name, against, model))
+    if isinstance(model, GGUFModel) and is_installed(name) and model.file.parent == place(name):
+        report(place(name), [replace(found, model=model.file.name)])  # what `auto` and a daemon go by
+    return found
 
 
 def _floats(name: str, against: str, model: LanguageModel) -> float | None:

@@ -8,9 +8,9 @@ from hocket_bus import paths
 from hocket_bus.errors import BadConfiguration
 from hocket_daemon.engine.backends.gguf_model import SUFFIX
 from hocket_daemon.engine.backends.llama import Model
+from hocket_daemon.engine.catalog.automatic import place_of
 from hocket_daemon.engine.catalog.catalogue import CATALOGUE
 from hocket_daemon.engine.catalog.format_choice import GGUF, has_floats
-from hocket_daemon.engine.catalog.store import place_of
 from hocket_daemon.engine.settings import BUNDLED
 from hocket_daemon.engine.text.gguf_tokenizer import tokenizer_of
 from hocket_daemon.engine.text.spelling import AnyTokenizer

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TypedDict
 
 import hocket_models
 from hocket_bus.paths import models
+from hocket_daemon.engine.catalog.automatic import fits, memory_of, resolved
 from hocket_daemon.engine.catalog.catalogue import CATALOGUE
-from hocket_daemon.engine.catalog.store import is_installed, place, resolved
+from hocket_daemon.engine.catalog.store import is_installed, place
 from hocket_daemon.engine.settings import AUTO, BUNDLED
 
 FAMILY = "qwen2.5"
 QUICK_BYTES = 1_200_000_000
-BESIDE = 400_000_000  # bytes of a daemon beside its weights: a few rows, and Python
 
 
 class Listed(TypedDict):
@@ -59,16 +58,11 @@ def _listed(name: str, title: str, licence: str, use: str, size: int) -> Listed:
     bundled = name == BUNDLED
     folder = hocket_models.path("device") if bundled else place(name) if "/" not in name else Path(name)
     here = bundled or is_installed(name) or "/" in name
-    memory = size + BESIDE
+    memory = memory_of(size)
     return Listed(
         name=name, title=title, licence=licence, use=use, here=here, auto=resolved(AUTO) == name, place=str(folder),
-        bytes=bytes_of(folder) if here else size, memory=memory, fits=2 * memory <= _memory(),
+        bytes=bytes_of(folder) if here else size, memory=memory, fits=fits(memory),
     )  # fmt: skip
-
-
-def _memory() -> int:
-    """Bytes of this machine."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def bytes_of(folder: Path) -> int:

@@ -14,7 +14,7 @@ from hocket_bus.errors import BadConfiguration
 from hocket_bus.missing import lack
 from hocket_daemon.engine.backends.adapter import ADAPTER, ADAPTER_CONFIG
 from hocket_daemon.engine.backends.loading import load
-from hocket_daemon.engine.catalog.store import place_of
+from hocket_daemon.engine.catalog.automatic import place_of
 
 if TYPE_CHECKING:
     from peft import PeftModel

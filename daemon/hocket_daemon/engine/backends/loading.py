@@ -15,8 +15,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, P
 from hocket_bus.errors import BadConfiguration
 from hocket_retrieval.packed import ALLOW_CODE, NO_CODE, may_make_code
 
+from ..catalog.automatic import place_of
 from ..catalog.format_choice import GGUF, unreadable
-from ..catalog.store import place_of
 from .adapter import add, base_of
 
 _OWN_CODE = "trust_remote_code"  # transformers' word for it, also in its refusal

@@ -15,7 +15,7 @@ from transformers.utils import logging
 from hocket_bus.messages import Side
 from hocket_retrieval.packed import pack
 
-from ..catalog.store import place_of
+from ..catalog.automatic import place_of
 from ..preemption import Interrupt
 from ..runtime.stored import open_store
 from ..sampling.heads import MAX_IDS, Heads, whole

@@ -13,7 +13,7 @@ from transformers import AutoConfig, AutoTokenizer, GenerationConfig, PreTrained
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.messages import Side
 
-from ..catalog.store import place_of
+from ..catalog.automatic import place_of
 from ..preemption import Interrupt
 from ..sampling.heads import MAX_IDS, Heads
 from ..segments import Segment

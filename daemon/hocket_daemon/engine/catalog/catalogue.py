@@ -54,6 +54,7 @@ class Known:
 
     title: str
     licence: str
+    millions: int  # of weights: a model of more of them answers more questions right
     bytes: int  # of the GGUF file, or of the weights where there is none
     use: str
     gguf: PackageFile | PackageParts | HubFile | None = None
@@ -98,6 +99,7 @@ CATALOGUE = {
     DEFAULT: Known(
         title="SmolLM2-135M-Instruct",
         licence="Apache-2.0",
+        millions=135,
         bytes=98_362_432,
         use="short answers in English from one passage; any laptop",
         gguf=PackageFile(
@@ -111,6 +113,7 @@ CATALOGUE = {
     "qwen2.5-coder-0.5b": Known(
         title="Qwen2.5-Coder-0.5B-Instruct",
         licence="Apache-2.0",
+        millions=494,
         bytes=491_400_064,
         use="answers better than smollm2, and reads more; a laptop of 8 GB",
         gguf=PackageParts(
@@ -122,6 +125,7 @@ CATALOGUE = {
     "qwen2.5-coder-1.5b": Known(
         title="Qwen2.5-Coder-1.5B-Instruct",
         licence="Apache-2.0",
+        millions=1_544,
         bytes=1_117_320_768,
         use="the same tokenizer as qwen2.5-coder-0.5b: a larger cloud beside it; 16 GB, or a GPU",
         gguf=PackageParts(
@@ -133,6 +137,7 @@ CATALOGUE = {
     "smollm2-360m": Known(
         title="SmolLM2-360M-Instruct",
         licence="Apache-2.0",
+        millions=362,
         bytes=386_404_992,
         use="the same tokenizer as smollm2: a larger cloud beside it, or a better laptop",
         gguf=HubFile(
@@ -146,6 +151,7 @@ CATALOGUE = {
     "qwen2.5-0.5b": Known(
         title="Qwen2.5-0.5B-Instruct",
         licence="Apache-2.0",
+        millions=494,
         bytes=675_710_816,
         use="several languages; a laptop of 8 GB",
         gguf=HubFile(
@@ -159,6 +165,7 @@ CATALOGUE = {
     "qwen2.5-1.5b": Known(
         title="Qwen2.5-1.5B-Instruct",
         licence="Apache-2.0",
+        millions=1_544,
         bytes=1_117_320_736,
         use="several languages; a laptop of 16 GB, or a GPU",
         gguf=HubFile(
@@ -172,6 +179,7 @@ CATALOGUE = {
     "qwen2.5-7b": Known(
         title="Qwen2.5-7B-Instruct",
         licence="Apache-2.0",
+        millions=7_616,
         bytes=15_231_000_000,
         use="a cloud with a GPU of 24 GB or more, beside the smaller ones of its family",
         weights="Qwen/Qwen2.5-7B-Instruct",
@@ -179,6 +187,7 @@ CATALOGUE = {
     "qwen3-0.6b": Known(
         title="Qwen3-0.6B",
         licence="Apache-2.0",
+        millions=596,
         bytes=639_446_688,
         use="several languages; a laptop of 8 GB",
         gguf=HubFile(
@@ -192,6 +201,7 @@ CATALOGUE = {
     "qwen3-1.7b": Known(
         title="Qwen3-1.7B",
         licence="Apache-2.0",
+        millions=1_721,
         bytes=1_834_426_016,
         use="several languages; a laptop of 16 GB, or a GPU",
         gguf=HubFile(
@@ -205,6 +215,7 @@ CATALOGUE = {
     "qwen3-4b": Known(
         title="Qwen3-4B",
         licence="Apache-2.0",
+        millions=4_022,
         bytes=2_497_280_256,
         use="several languages; a strong laptop, or a GPU",
         gguf=HubFile(

@@ -24,6 +24,7 @@ MAX_NATS = 0.2  # a token, worse than the float weights
 # Of the distribution, on average, chosen: with llama.cpp 0.02 to 0.03 were seen of quantised weights.
 MAX_BY_BATCH = {"float32": 0.001, "bfloat16": 0.05, "float16": 0.01, "quantised": 0.05}
 MANY = 8  # a CPU reads up to four rows in one shape
+BLOCKS = 3  # of a prompt, each read from the start
 PAIR = 2  # rows of a side in a question over two passages
 _MINIMUM = 1e-30  # of a probability: below it float32 has none
 
@@ -42,6 +43,7 @@ class Check:
     batch_changes: float
     step_ms: float  # of a decode step of two rows, the median
     refused: str  # why it is not to be used; empty: nothing is wrong
+    prompt_ms: float = 0.0  # of a token of a prompt, read in blocks; 0: not measured
 
     def lines(self) -> list[str]:
         """For people."""
@@ -51,6 +53,7 @@ class Check:
             self._beside_floats(),
             f"a batch of {MANY} moves                  {self.batch_changes:.2%} of the next token's probability",
             f"a decode step of {PAIR} rows             {self.step_ms:.1f} ms",
+            f"a token of a prompt                {self.prompt_ms:.1f} ms",
         ]
 
     def _beside_floats(self) -> str:
@@ -67,7 +70,7 @@ def check(model: LanguageModel, floats: float | None = None) -> Check:
     worse = None if floats is None else nats - floats
     changes = float(np.mean([_distance(*two, model.vocabulary) for two in zip(alone, many, strict=True)]))
     refused = refusal(worse or 0.0, changes, model.precision)
-    return Check(model.name, model.precision, nats, worse, changes, step_ms(model, ids), refused)
+    return Check(model.name, model.precision, nats, worse, changes, step_ms(model, ids), refused, prompt_ms(model, ids))
 
 
 def nats_of(model: LanguageModel) -> float:
@@ -96,6 +99,23 @@ def step_ms(model: LanguageModel, ids: list[int]) -> float:
     finally:
         model.slots.give_back(rows)
     return float(np.median(took_s)) * 1e3
+
+
+def prompt_ms(model: LanguageModel, ids: list[int]) -> float:
+    """The least time of a token of a prompt that one forward pass reads, in ms."""
+    length = min(model.prefill_tokens, model.slots.context // 2)
+    block = (ids * (length // len(ids) + 1))[:length]
+    return min(_read_s(model, block) for _ in range(BLOCKS)) * 1e3 / length
+
+
+def _read_s(model: LanguageModel, block: list[int]) -> float:
+    rows = model.slots.take(1)
+    began_s = time.perf_counter()
+    try:
+        model.read([Segment(rows, [block])])
+    finally:
+        model.slots.give_back(rows)
+    return time.perf_counter() - began_s
 
 
 def surprises(model: LanguageModel, ids: list[int], rows: int) -> NDArray[np.float64]:

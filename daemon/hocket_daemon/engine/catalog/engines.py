@@ -16,9 +16,10 @@ from ..backends.gguf_model import SUFFIX, GGUFModel
 from ..backends.logprob_model import LogprobModel
 from ..backends.remote_model import RemoteModel
 from ..generators.server import completions_of, server_of
-from ..settings import KVSettings, ModelSettings, ServerSettings
+from ..settings import AUTO, KVSettings, ModelSettings, ServerSettings
+from .automatic import automatic, place_of, resolved
 from .format_choice import chosen, reported
-from .store import SHIPPED, is_installed, place_of, resolved
+from .store import SHIPPED, is_installed
 from .trial import try_out
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def open_model(
     settings: ModelSettings, side: Side, kv: KVSettings | None = None
 ) -> GGUFModel | TransformersModel | VllmModel:
     """The model that a configuration describes for a side. Raises BadConfiguration."""
+    auto = automatic().why if settings.name == AUTO else ""
     settings = replace(settings, name=resolved(settings.name))
     if settings.engine == "vllm":
         from ..backends.vllm_model import VllmModel  # half a minute of imports
@@ -39,6 +41,7 @@ def open_model(
     if is_installed(settings.name) or reported(Path(place)):
         found, why = chosen(Path(place), settings.dtype)
         place = str(found)
+    why = "; ".join(filter(None, (auto, why)))
     if settings.name not in SHIPPED:
         try_out(Path(place).expanduser())
     if place.endswith(SUFFIX):

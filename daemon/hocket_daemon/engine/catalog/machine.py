@@ -1,7 +1,8 @@
-"""The processor that a model runs on, by name; never the machine's own."""
+"""The machine that a model runs on: its processor by name, never its own, and its memory."""
 
 from __future__ import annotations
 
+import os
 import platform
 from pathlib import Path
 
@@ -13,3 +14,8 @@ def processor() -> str:
     except OSError:
         lines = []
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def memory_bytes() -> int:
+    """All of this machine's."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

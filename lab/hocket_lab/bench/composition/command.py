@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from hocket_bus.errors import BadRequest
-from hocket_daemon.engine.catalog.store import place_of, tuned
+from hocket_daemon.engine.catalog.automatic import place_of, tuned
 from hocket_daemon.engine.settings import AUTO, BUNDLED
 from hocket_lab.bench.composition import curves, recall, thresholds, utility
 from hocket_lab.bench.composition.facts import make_facts

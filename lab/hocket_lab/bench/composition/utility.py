@@ -29,7 +29,7 @@ from hocket_daemon.composition.completion import Row as Slot
 from hocket_daemon.composition.reference import Reference, make_reference
 from hocket_daemon.composition.window import Encoding, TokenTexts, Window
 from hocket_daemon.engine.backends.transformers_model import TransformersModel
-from hocket_daemon.engine.catalog.store import resolved
+from hocket_daemon.engine.catalog.automatic import resolved
 from hocket_daemon.engine.runtime.sequences import at_once
 from hocket_daemon.engine.settings import ModelSettings
 from hocket_lab.bench.figures.frame import separate

@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from hocket_daemon.engine.catalog.automatic import resolved
 from hocket_daemon.engine.catalog.engines import open_model
-from hocket_daemon.engine.catalog.store import resolved
 from hocket_daemon.engine.settings import ModelSettings
 from hocket_lab.bench.dispatch.inputs import ALPACA
 from hocket_lab.bench.report import Report, Row

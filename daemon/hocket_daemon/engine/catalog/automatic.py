@@ -1,0 +1,135 @@
+"""What a model's name means on this machine; `auto` is the best one here whose measured speed and memory are bearable.
+
+`hocket model get` measures a file when it has got it (checking.py); nothing is measured at a start.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hocket_bus.errors import BadConfiguration
+from hocket_bus.messages import Side
+from hocket_bus.paths import models
+
+from ..settings import AUTO, BUNDLED, TUNED
+from .catalogue import CATALOGUE, DEFAULT, HubFile, Known
+from .checking import Check
+from .format_choice import has_floats, has_gpu, reported
+from .machine import memory_bytes
+from .store import SHIPPED, is_installed, place
+
+MAX_STEP_MS = 150.0  # of two rows: about six tokens a second, as people read
+MAX_PROMPT_MS = 15.0  # of a token: two passages and a question are about 200
+_BESIDE = 400_000_000  # bytes of a daemon beside its weights: a few rows, and Python
+
+
+class Automatic(NamedTuple):
+    """What `auto` means, and why; and what the next better model costs, empty where there is none for this machine."""
+
+    name: str
+    why: str
+    better: str
+
+
+def automatic() -> Automatic:
+    """The model of most weights among those of the catalogue that are here and bearable."""
+    here = [(name, known) for name, known in CATALOGUE.items() if is_installed(name)]
+    bearable = [(name, known) for name, known in here if not _slow(name, known)]
+    if not bearable:
+        why = f"{DEFAULT} is not on this machine"
+        return Automatic(BUNDLED, why, f"{why}; it answers better: hocket model get {DEFAULT}")
+    name, known = max(bearable, key=lambda each: each[1].millions)
+    check = _quickest(name)
+    measured = f", whose step takes {check.step_ms:.0f} ms, {MAX_STEP_MS:.0f} at most" if check is not None else ""
+    return Automatic(name, f"auto: the best model here{measured}", _better(name, known))
+
+
+def resolved(name: str) -> str:
+    """The model that `auto` means on this machine; any other name means itself."""
+    return automatic().name if name == AUTO else name
+
+
+def advice(name: str) -> str:
+    """How to have a better model than the one that `name` means here; empty where nobody has left that open."""
+    return automatic().better if name == AUTO else ""
+
+
+def stand_in(name: str, side: Side) -> str:
+    """What readers are told where a side answers with the bundled model and nobody has chosen it; empty elsewhere."""
+    if name != AUTO or resolved(name) != BUNDLED:
+        return ""
+    remedy = f'hocket model get {DEFAULT}, or choose it: [model] name = "{BUNDLED}"'
+    return f"the {side} answers with a small bundled model, which nobody chose: run there {remedy}"
+
+
+def place_of(name: str, side: Side) -> str:
+    """The folder or Hugging Face name of the model that `name` means on a side. Raises BadConfiguration."""
+    name = resolved(name)
+    if is_installed(name):
+        return str(place(name))
+    if name in CATALOGUE:
+        raise BadConfiguration(
+            f"the model '{name}' is not in {models()}", f'run: hocket model get {name}; or set [model] name = "bundled"'
+        )
+    if name not in SHIPPED:
+        return name
+    import hocket_models
+
+    return str(hocket_models.path(side if name == BUNDLED else name))
+
+
+def tuned(name: str) -> str:
+    """The shipped model that is tuned for composition, of the model that `name` means here; empty: there is none."""
+    import hocket_models
+
+    model = TUNED.get(resolved(name), "")
+    return model if model and hocket_models.path(model).is_dir() else ""
+
+
+def memory_of(size: int) -> int:
+    """Bytes that a daemon takes with weights of `size` bytes, about."""
+    return size + _BESIDE
+
+
+def fits(memory: int) -> bool:
+    """Whether half of this machine's memory is enough for it."""
+    return 2 * memory <= memory_bytes()
+
+
+def _slow(name: str, known: Known) -> str:
+    """Why a model that is here is not bearable; empty where it is, or where nobody can tell."""
+    if has_floats(place(name)) and has_gpu():
+        return ""
+    if not fits(memory_of(known.bytes)):
+        return "it takes more than half of this machine's memory"
+    check = _quickest(name)
+    if check is not None and check.step_ms > MAX_STEP_MS:
+        return f"a step takes {check.step_ms:.0f} ms, {MAX_STEP_MS:.0f} at most"
+    if check is not None and check.prompt_ms > MAX_PROMPT_MS:
+        return f"a token of a prompt takes {check.prompt_ms:.1f} ms, {MAX_PROMPT_MS:.0f} at most"
+    return ""
+
+
+def _quickest(name: str) -> Check | None:
+    """Of the formats that were checked on this machine, and not refused."""
+    sound = [check for check in reported(place(name)) if not check.refused]
+    return min(sound, key=lambda check: check.step_ms, default=None)
+
+
+def _better(name: str, known: Known) -> str:
+    """The next better one: how to have it, or why it is not taken although it is here."""
+    larger = [(other, better) for other, better in CATALOGUE.items() if better.millions > known.millions]
+    for other, better in sorted(larger, key=lambda each: each[1].millions):
+        if is_installed(other):
+            return f'{other} answers better, but {_slow(other, better)}; [model] name = "{other}" takes it'
+        if _is_for_here(name, known, better):
+            return f"{other} answers better ({better.bytes / 1e6:.0f} MB): hocket model get {other}, for both sides"
+    return ""
+
+
+def _is_for_here(name: str, known: Known, better: Known) -> bool:
+    """Whether it can be had without a hub, and its step, which takes as long as it has weights, would be bearable."""
+    if better.gguf is None or isinstance(better.gguf, HubFile) or not fits(memory_of(better.bytes)):
+        return False
+    check = _quickest(name)
+    return check is None or check.step_ms * better.millions / known.millions <= MAX_STEP_MS

@@ -35,7 +35,8 @@ def answered(window: Browser) -> Iterator[Home]:
         for side in ("device", "cloud"):
             with resources.as_file(samples / side) as folder:
                 read_in(home.endpoint(f"{side}-retrieval"), [Path(folder)])
-        asked = json.loads((samples / "asked.json").read_text(encoding="utf-8"))[model]
+        by_model = json.loads((samples / "asked.json").read_text(encoding="utf-8"))
+        asked = by_model.get(model, by_model["larger"])
         settings = ServeSettings(
             port=0, device=home.endpoint("device"), retrieval=home.endpoint("device-retrieval"), max_tokens=96
         )

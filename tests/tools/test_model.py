@@ -121,7 +121,7 @@ def test_models_are_listed_and_shown_for_programs() -> None:
 
 def test_the_list_says_what_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     """A daemon may take half of the memory; what was got by another name is listed, too."""
-    monkeypatch.setattr("hocket_tools.models.listed._memory", lambda: 4_000_000_000)
+    monkeypatch.setattr("hocket_daemon.engine.catalog.automatic.memory_bytes", lambda: 4_000_000_000)
     (place("owner/model")).mkdir(parents=True)
     listed = {row["name"]: row for row in json.loads(CliRunner().invoke(app, ["list", "--json"]).output)}
     assert listed["smollm2"]["fits"]
@@ -140,7 +140,7 @@ def test_the_list_says_what_fits(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_what_is_proposed_suits_the_machine(monkeypatch: pytest.MonkeyPatch, memory: int, gpu: bool, name: str) -> None:
     """All of one family, so that any two of them are a pair; a CPU is not given what it reads too slowly."""
-    monkeypatch.setattr("hocket_tools.models.listed._memory", lambda: memory * 10**9)
+    monkeypatch.setattr("hocket_daemon.engine.catalog.automatic.memory_bytes", lambda: memory * 10**9)
     assert proposed(gpu=gpu)["name"] == name
 
 

@@ -30,7 +30,7 @@ WANTED = PackageParts(
     len(WHOLE),
     hashlib.sha256(WHOLE).hexdigest(),
 )
-KNOWN = Known(title="Tiny", licence="Apache-2.0", bytes=len(WHOLE), use="tests", gguf=WANTED)
+KNOWN = Known(title="Tiny", millions=1, licence="Apache-2.0", bytes=len(WHOLE), use="tests", gguf=WANTED)
 
 
 class Index:

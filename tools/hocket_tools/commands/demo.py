@@ -26,7 +26,6 @@ def demo(wait: StartWait = START_S) -> None:
     The device alone has read what the first is about, the cloud alone what the second is about, and the third needs
     both. Fails when an answer lacks what the documents say.
     """
-    from hocket_daemon.engine.catalog.catalogue import DEFAULT
     from hocket_tools import console
     from hocket_tools.commands.documents import read_in
     from hocket_tools.commands.pair import start
@@ -37,13 +36,13 @@ def demo(wait: StartWait = START_S) -> None:
     with temporary_home() as pair:
         err.print("starting two models and two retrieval daemons on this machine")
         model = next(state.facts["model"] for state in start(pair, wait) if state.name == "device")
-        err.print(f"both sides: {_described(model)}")
+        err.print(f"both sides: {_described(model)}", markup=False)
         for side in ("device", "cloud"):
             with resources.as_file(samples / side) as folder:
                 ingested = read_in(pair.endpoint(f"{side}-retrieval"), [Path(folder)])
             err.print(f"the {side} has read {ingested.added} documents ({ingested.chunks} passages)")
         by_model = json.loads((samples / "asked.json").read_text(encoding="utf-8"))
-        asked = by_model.get(model, by_model[DEFAULT])
+        asked = by_model.get(model, by_model["larger"])
         lacking = [value for each in asked for value in _lacking(pair, each)]
     if lacking:
         err.print(f"hocket: an answer lacks {', '.join(lacking)}: the model misread; please report this")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
@@ -16,7 +18,7 @@ from msgspec.structs import replace
 from .config import load, quoted
 from .errors import BadConfiguration, BadMessage, BadRequest, Forbidden, Unavailable
 from .keys import fingerprint as fingerprint_of_text
-from .private import check_mode, write_whole
+from .private import changing, check_mode, write_whole
 from .sealing import KEY_BYTES
 
 FILE = "group-keys.toml"
@@ -53,6 +55,19 @@ class Pins:
         """
         if not is_name(name) or len(public) != KEY_BYTES:
             raise BadMessage("a device without a name or a sealing key")
+        if self._is_pinned(name, public):
+            return False
+        with self._changing():
+            if self._is_pinned(name, public):
+                return False
+            written = self._read()
+            if len(written.devices) >= MAX_PINS and name not in written.by_hand:
+                raise Forbidden(f"the keys of {MAX_PINS} devices are pinned", "hocket keys forget NAME")
+            self._write(replace(written, devices=written.devices | {name: public.hex()}))
+        return True
+
+    def _is_pinned(self, name: str, public: bytes) -> bool:
+        """Whether it is this key of the device that was seen before. Raises Forbidden where another one is pinned."""
         written = self._read()
         pinned, confirmed = written.devices.get(name), written.by_hand.get(name)
         known = fingerprint(bytes.fromhex(pinned)) if pinned is not None else confirmed
@@ -61,23 +76,20 @@ class Pins:
                 f"the key of {name} has changed from {known} to {fingerprint(public)}",
                 f"compare fingerprints, then: hocket keys forget {shlex.quote(name)}",
             )
-        if pinned is not None:
-            return False
-        if len(written.devices) >= MAX_PINS and confirmed is None:
-            raise Forbidden(f"the keys of {MAX_PINS} devices are pinned", "hocket keys forget NAME")
-        self._write(replace(written, devices=written.devices | {name: public.hex()}))
-        return True
+        return pinned is not None
 
     def pin(self, name: str, compared: str) -> None:
         """Pin a device by hand: its owner has said this fingerprint. Raises BadRequest, and as `check` does."""
-        said, written = compared.strip().lower(), self._read()
+        said = compared.strip().lower()
         if not is_name(name) or not _FINGERPRINT.fullmatch(said):
             raise BadRequest("that is no fingerprint of a device", "take the line 'in a group' of: hocket keys show")
-        pinned = written.devices.get(name)
-        if pinned is not None and (seen := fingerprint(bytes.fromhex(pinned))) != said:
-            remedy = f"if {said} is right, first run: hocket keys forget {shlex.quote(name)}"
-            raise BadRequest(f"the key of {name} that was seen here has the fingerprint {seen}", remedy)
-        self._write(replace(written, by_hand=written.by_hand | {name: said}))
+        with self._changing():
+            written = self._read()
+            pinned = written.devices.get(name)
+            if pinned is not None and (seen := fingerprint(bytes.fromhex(pinned))) != said:
+                remedy = f"if {said} is right, first run: hocket keys forget {shlex.quote(name)}"
+                raise BadRequest(f"the key of {name} that was seen here has the fingerprint {seen}", remedy)
+            self._write(replace(written, by_hand=written.by_hand | {name: said}))
 
     def is_by_hand(self, name: str, public: bytes) -> bool:
         """Whether the owner of this device has pinned this key. Raises BadConfiguration."""
@@ -108,21 +120,31 @@ class Pins:
 
     def forget(self, name: str) -> None:
         """Take the next key of this device. Raises BadRequest where none is pinned, and as `check` does."""
-        written = self._read()
-        if name not in written.devices and name not in written.by_hand:
-            raise BadRequest(f"no key of a device called '{name}' is pinned here", "see: hocket keys list")
-        self._write(_Written(_without(written.devices, name), _without(written.by_hand, name)))
+        with self._changing():
+            written = self._read()
+            if name not in written.devices and name not in written.by_hand:
+                raise BadRequest(f"no key of a device called '{name}' is pinned here", "see: hocket keys list")
+            self._write(_Written(_without(written.devices, name), _without(written.by_hand, name)))
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """A daemon and a command may change the file at once. Raises Unavailable."""
+        if self._path is None:
+            yield
+            return
+        try:
+            with changing(self._path):
+                yield
+        except OSError as error:
+            text = f"the keys of the group cannot be pinned: {self._path}, {error.strerror}"
+            raise Unavailable(text, "make its folder writable for the device daemon") from error
 
     def _write(self, written: _Written) -> None:
         if self._path is None:
             self._in_memory = written
             return
         lines = ["[devices]", *_lines(written.devices), "", "[by_hand]", *_lines(written.by_hand), ""]
-        try:
-            write_whole(self._path, "\n".join(lines))
-        except OSError as error:
-            text = f"the keys of the group cannot be pinned: {self._path}, {error.strerror}"
-            raise Unavailable(text, "make its folder writable for the device daemon") from error
+        write_whole(self._path, "\n".join(lines))
 
 
 def is_name(name: str) -> bool:

@@ -22,7 +22,7 @@ from hocket_bus.config import load, quoted
 from hocket_bus.endpoints import check_endpoint, is_tcp
 from hocket_bus.errors import BadConfiguration, BadRequest
 from hocket_bus.keys import Z85Key
-from hocket_bus.private import check_mode, write_whole
+from hocket_bus.private import changing, check_mode, write_new, write_whole
 
 FILE, OWNER = "members.toml", "owner.toml"
 BY_LIST = "members"  # in place of the cloud's endpoint in a device's configuration
@@ -71,11 +71,12 @@ class _Entries(Struct, frozen=True, forbid_unknown_fields=True):
 
 def new_owner(folder: Path) -> str:
     """Make the key that signs lists; its public half. Raises BadRequest where there is one already."""
-    path = folder / OWNER
-    if path.exists():
-        raise BadRequest(f"{path} exists; devices know its owner and would take no other's list", "sign with it")
-    key = SigningKey.generate()
-    write_whole(path, f"secret = '{key.encode(HexEncoder).decode()}'\n")
+    path, key = folder / OWNER, SigningKey.generate()
+    try:
+        write_new(path, f"secret = '{key.encode(HexEncoder).decode()}'\n")
+    except FileExistsError as error:
+        text = f"{path} exists; devices know its owner and would take no other's list"
+        raise BadRequest(text, "sign with it") from error
     return key.verify_key.encode(HexEncoder).decode()
 
 
@@ -94,15 +95,21 @@ def sign(folder: Path, members: Mapping[str, CloudMember]) -> MemberList:
         raise BadConfiguration(f"this machine signs no lists: there is no {path}", "make its key: hocket members new")
     check_mode(path, _OWNER_MODE)
     key = SigningKey(load(path, _Owner).secret.encode(), HexEncoder)
-    former = read(folder)
-    owner, version = key.verify_key.encode(HexEncoder).decode(), former.version + 1 if former is not None else 1
-    text = _written(MemberList(owner, version, dict(members)))
-    signature = key.sign(_DOMAIN + text.encode()).signature.hex()
-    return take(folder, f"{_SIGNED}'{signature}'\n{text}")
+    with changing(folder / FILE):
+        former = read(folder)
+        owner, version = key.verify_key.encode(HexEncoder).decode(), former.version + 1 if former is not None else 1
+        text = _written(MemberList(owner, version, dict(members)))
+        signature = key.sign(_DOMAIN + text.encode()).signature.hex()
+        return _replace(folder, f"{_SIGNED}'{signature}'\n{text}")
 
 
 def take(folder: Path, text: str) -> MemberList:
     """Keep a list that its owner has signed. Raises BadRequest where it must not replace the one that there is."""
+    with changing(folder / FILE):
+        return _replace(folder, text)
+
+
+def _replace(folder: Path, text: str) -> MemberList:
     new, former = parse(text, "the list"), read(folder)
     if former is not None:
         check_successor(new, former)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from hocket_bus.errors import BadConfiguration, BadMessage, BadRequest, Forbidden, Unavailable
 from hocket_bus.pins import FILE, MAX_PINS, Pins, fingerprint
 from hocket_bus.sealing import SealingKey
+from waiting import WAIT_S
 
 FIRST, SECOND = (SealingKey.of_secret(each * 40).public for each in "ab")
 
@@ -79,7 +81,7 @@ def test_the_file_outlives_its_reader_and_is_its_owners_alone(tmp_path: Path) ->
     running = Pins.beside(ledger)
     running.check("ben", FIRST)
     file = tmp_path / FILE
-    assert [path.name for path in tmp_path.iterdir()] == [FILE]
+    assert {path.name for path in tmp_path.iterdir()} == {FILE, f".{FILE}.lock"}
     assert file.stat().st_mode & 0o777 == 0o600
     Pins(file).forget("ben")
     assert running.check("ben", SECOND)
@@ -140,3 +142,20 @@ def test_who_is_pinned_by_hand_has_a_place_in_a_full_file() -> None:
         pins.check(str(number), FIRST)
     pins.pin("ben", fingerprint(SECOND))
     assert pins.check("ben", SECOND)
+
+
+def test_pins_of_several_programs_are_all_there(tmp_path: Path) -> None:
+    """A daemon pins what it meets while a command forgets, and another pins by hand: nothing is lost between."""
+    file, names = tmp_path / FILE, [f"device-{number}" for number in range(24)]
+    Pins(file).check("old", FIRST)
+
+    def change(name: str) -> None:
+        Pins(file).check(name, FIRST)
+        Pins(file).pin(f"{name} by hand", fingerprint(SECOND))
+
+    with ThreadPoolExecutor(8) as threads:
+        done = [threads.submit(change, name) for name in names] + [threads.submit(Pins(file).forget, "old")]
+        for each in done:
+            each.result(WAIT_S)
+    assert set(Pins(file).names()) == set(names)
+    assert set(Pins(file).by_hand()) == {f"{name} by hand" for name in names}

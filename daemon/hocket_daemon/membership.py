@@ -100,16 +100,16 @@ def sign(folder: Path, members: Mapping[str, CloudMember]) -> MemberList:
         owner, version = key.verify_key.encode(HexEncoder).decode(), former.version + 1 if former is not None else 1
         text = _written(MemberList(owner, version, dict(members)))
         signature = key.sign(_DOMAIN + text.encode()).signature.hex()
-        return _replace(folder, f"{_SIGNED}'{signature}'\n{text}")
+        return _taken(folder, f"{_SIGNED}'{signature}'\n{text}")
 
 
 def take(folder: Path, text: str) -> MemberList:
     """Keep a list that its owner has signed. Raises BadRequest where it must not replace the one that there is."""
     with changing(folder / FILE):
-        return _replace(folder, text)
+        return _taken(folder, text)
 
 
-def _replace(folder: Path, text: str) -> MemberList:
+def _taken(folder: Path, text: str) -> MemberList:
     new, former = parse(text, "the list"), read(folder)
     if former is not None:
         check_successor(new, former)

@@ -86,6 +86,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {  # by words of a command; of several
     "bench profile": (*_JOINT, "daemon/profiling", "lab/bench/profile.py"),
     "bench race": (*_DISPATCHED, "lab/bench/race.py"),
     "bench real": (*_JOINT, "lab/bench/real.py"),
+    "bench reading": (*_JOINT, "lab/bench/newcomer.json", "lab/bench/newcomer.py", "lab/bench/reading.py"),
     "bench retrieval": ("retrieval", "lab/bench/retrieval.py"),
     "bench stores": ("retrieval", "lab/bench/stores.py"),
     "bench cloud": (

@@ -31,6 +31,10 @@ BENCHMARKS = {  # module of hocket_lab.bench with Settings and run: what it meas
         "What somebody asks first over notes of their own: right, not known, wrong, invented; now and before.",
         "--json newcomer.json",
     ),
+    "reading": (
+        "How many passages of how many words a model should read: what is right, and the first token.",
+        "--model qwen2.5-coder-0.5b --words 64,128 --passages 2,3 --json reading.json",
+    ),
     "dialogues": (
         "Whether turns of a conversation over notes of one's own find their note, by what they refer to.",
         "--answers 10 --json dialogues.json",

@@ -19,6 +19,7 @@ import structlog
 import tiny_gguf
 import torch
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 
@@ -63,13 +64,16 @@ def shuffle(items: list[pytest.Item], chance: random.Random) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The same examples everywhere, however slow the machine is.
+    """The same examples everywhere, however slow the machine is, and whichever modules other tests have loaded.
 
-    A suite started in the background ignores Ctrl-C, and so would every command that a test interrupts.
+    hypothesis takes the constants of all local modules that are loaded as examples, and parses each of them. A suite
+    started in the background ignores Ctrl-C, and so would every command that a test interrupts.
     """
     gc.disable()  # until all tests are collected: little is let go of before
     settings.register_profile("fixed", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("fixed")
+    none = providers._local_constants
+    providers._get_local_constants = lambda: none
     signal.signal(signal.SIGINT, signal.default_int_handler)
     model = config.getoption("--model")
     config.stash[MODEL] = place(model) if model in CATALOGUE else Path(model) if model else None

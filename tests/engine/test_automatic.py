@@ -58,6 +58,15 @@ def test_what_is_slow_or_large_here_is_not_taken_and_says_so(
     assert f'[model] name = "{MIDDLE}"' in advice("auto")
 
 
+def test_where_none_is_quick_enough_the_smallest_is_taken_and_says_so(got: Got) -> None:
+    """A slow answer is worth more than one of the bundled model."""
+    got(MIDDLE, MAX_STEP_MS + 2)
+    got(SMALL, MAX_STEP_MS + 1)
+    assert resolved("auto") == SMALL
+    assert f"though a step takes {MAX_STEP_MS + 1:.0f} ms" in automatic.automatic().why
+    assert not stand_in("auto", "device")
+
+
 def test_a_model_that_is_named_is_taken_and_nothing_is_advised(got: Got) -> None:
     got(SMALL, 20.0)
     assert resolved(MIDDLE) == MIDDLE

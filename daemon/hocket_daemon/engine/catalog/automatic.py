@@ -32,13 +32,16 @@ class Automatic(NamedTuple):
 
 
 def automatic() -> Automatic:
-    """The model of most weights among those of the catalogue that are here and bearable."""
-    here = [(name, known) for name, known in CATALOGUE.items() if is_installed(name)]
-    bearable = [(name, known) for name, known in here if not _slow(name, known)]
-    if not bearable:
+    """The model of most weights among those of the catalogue that are here and bearable, else the one of fewest."""
+    here = {name: known for name, known in CATALOGUE.items() if is_installed(name)}
+    if not here:
         why = f"{DEFAULT} is not on this machine"
         return Automatic(BUNDLED, why, f"{why}; it answers better: hocket model get {DEFAULT}")
-    name, known = max(bearable, key=lambda each: each[1].millions)
+    bearable = {name: known for name, known in here.items() if not _slow(name, known)}
+    if not bearable:
+        name, known = min(here.items(), key=lambda each: each[1].millions)
+        return Automatic(name, f"auto: the smallest model here, though {_slow(name, known)}", "")
+    name, known = max(bearable.items(), key=lambda each: each[1].millions)
     check = _quickest(name)
     measured = f", whose step takes {check.step_ms:.0f} ms, {MAX_STEP_MS:.0f} at most" if check is not None else ""
     return Automatic(name, f"auto: the best model here{measured}", _better(name, known))

@@ -26,7 +26,7 @@ import tempfile
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,6 +53,7 @@ UPKEEP = {
     ("awake_clock.py", "step"), ("background.py", "step"),  # a machine that slept; what is read at rest
     ("*", "sweep"), ("*", "idle"),  # what is over, and whether nobody asks
 }  # fmt: skip
+BESIDE_A_KEY = {("serving/retrieval.py", "on_reply")}  # memory that an earlier key has asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,7 @@ def _is_decode(call: Call) -> bool:
     return call.thread == COMPUTE and call.is_of("runtime/compute.py", "decode")
 
 
-def _way(calls: list[Call]) -> Way:
+def _way(calls: list[Call], beside: Collection[tuple[str, str]] = ()) -> Way:
     stacks: dict[str, list[Call]] = defaultdict(list)
     way = Way(set(), set())
     for call in calls:
@@ -144,7 +145,7 @@ def _way(calls: list[Call]) -> Way:
                 stack.pop()
             continue
         stack.append(call)
-        if any(_is_upkeep(each) for each in stack):
+        if any(_is_one_of(each, {*UPKEEP, *beside}) for each in stack):
             continue
         way.run.add(call.file)
         if len(stack) > 1 and stack[-2].file != call.file:
@@ -152,8 +153,8 @@ def _way(calls: list[Call]) -> Way:
     return way
 
 
-def _is_upkeep(call: Call) -> bool:
-    return any(call.is_of("" if file == "*" else "/" + file, name) for file, name in UPKEEP)
+def _is_one_of(call: Call, functions: Collection[tuple[str, str]]) -> bool:
+    return any(call.is_of("" if file == "*" else "/" + file, name) for file, name in functions)
 
 
 @contextmanager
@@ -225,7 +226,7 @@ def to_suggestion() -> Way:
                 composer.update(composer.text + letter)
                 assert composer.wait(WAIT_S) is not None
                 sys.setprofile(None)
-                found.append(_way(recorder.calls))
+                found.append(_way(recorder.calls, BESIDE_A_KEY))
     return _usual(found)
 
 

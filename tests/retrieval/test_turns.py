@@ -54,7 +54,13 @@ def test_a_small_file_does_not_wait_for_a_large_one(tmp_path, toys, monkeypatch)
         working.start()
         assert toy.entered.wait(WAIT_S)
         collection.accept([note], jobs[note])
-        collection._ingester._lanes[0]._thread.submit(lambda: None).result(WAIT_S)
+        embedded, lane = toy.documents, collection._ingester._lanes[0]
+
+        def when_the_lane_rests(texts):  # the note is read as fast as the large file is embedded
+            lane._thread.submit(lambda: None).result(WAIT_S)
+            return embedded(texts)
+
+        toy.documents = when_the_lane_rests
         toy.gate.set()
         working.join(WAIT_S)
     assert list(ended) == [note, large]

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -248,10 +249,16 @@ def test_status_finds_daemons_that_up_did_not_start(empty: Home, capsys: pytest.
     where = ["--home", str(empty.at)]
     with guarded(subprocess.Popen([*command, str(empty.config("device-retrieval"))], text=True)) as process:
         until(lambda: daemon_state(empty, "device-retrieval").ready)
-        assert run(["status", *where, "--json"]) == 69
-        daemons = {one["name"]: one for one in json.loads(capsys.readouterr().out)["daemons"]}
+
+        daemons: dict[str, Any] = {}
+
+        def is_answering() -> bool:
+            assert run(["status", *where, "--json"]) == 69
+            daemons.update({one["name"]: one for one in json.loads(capsys.readouterr().out)["daemons"]})
+            return bool(daemons["device-retrieval"]["answering"])
+
+        until(is_answering)  # on a busy machine not each time within the patience of a status
         assert daemons.keys() == {"device", "device-retrieval"}
-        assert daemons["device-retrieval"]["answering"]
         assert daemons["device"]["problem"] == "not running"
         assert run(["status", *where]) == 69
         assert str(empty.at) in capsys.readouterr().err.replace("\n", "")

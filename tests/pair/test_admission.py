@@ -104,6 +104,7 @@ def full(tiny_models: dict[str, Path]) -> Iterator[Pair]:
         yield made
 
 
+@pytest.mark.slow
 def test_a_client_of_a_full_daemon_is_told_when_to_try_again(full: Pair) -> None:
     """At once, by an error of its own kind; and a question for more rows than there are is the caller's mistake."""
     client = full.client("cloud")

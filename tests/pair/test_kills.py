@@ -106,7 +106,8 @@ def test_whichever_daemon_is_killed_every_request_ends(
         assert [outcome.error for outcome in seen] == [None] * STREAMS
 
 
-@pytest.mark.parametrize("name", ["device", pytest.param("cloud", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["device", "cloud"])
 def test_a_side_that_is_stopped_and_goes_on_costs_no_token(herd: Herd, undisturbed: list[list[int]], name: str) -> None:
     """For longer than anybody waits in silence; a stopped cloud is left behind, with a notice, and comes back."""
     herd.answers_together()

@@ -137,7 +137,8 @@ def _tokens(booted: Booted, meanwhile: str = "") -> list[tuple[int, str]]:
     assert asking.stdout is not None
     lines = [asking.stdout.readline() for _ in range(5)]
     begun = booted.server.start(meanwhile) if meanwhile else None
-    rest, complained = asking.communicate(timeout=120)
+    rest = asking.stdout.read()  # communicate() would pass over what stands in its buffer behind the fifth line
+    _, complained = asking.communicate(timeout=120)
     assert asking.returncode == 0, complained
     if begun is not None:
         begun.communicate(timeout=120)

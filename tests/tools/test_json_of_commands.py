@@ -151,6 +151,7 @@ def test_each_line_is_strict_json_and_the_last_one_the_result(home: Home, comman
     check(home, command, CASES[command][:1])
 
 
+@pytest.mark.slow
 def test_words_that_no_passage_has_are_printed(home: Home) -> None:
     """An answer of an untrained model is full of them."""
     seed = str(random.Random(3).randrange(100))

@@ -67,7 +67,7 @@ class Pins:
         return True
 
     def _is_pinned(self, name: str, public: bytes) -> bool:
-        """Whether it is this key of the device that was seen before. Raises Forbidden where another one is pinned."""
+        """Check that this key was seen from the device before. Raises Forbidden where another key is pinned."""
         written = self._read()
         pinned, confirmed = written.devices.get(name), written.by_hand.get(name)
         known = fingerprint(bytes.fromhex(pinned)) if pinned is not None else confirmed

@@ -95,7 +95,7 @@ def changing(path: Path) -> Iterator[None]:
 
 
 def _locked(file: int) -> bool:
-    """Whether the open file is locked now, until it is closed."""
+    """Try to lock the open file until it is closed; False where somebody else holds it."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

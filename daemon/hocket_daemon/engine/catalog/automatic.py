@@ -1,4 +1,4 @@
-"""What a model's name means on this machine; `auto` is the best one here whose measured speed and memory are bearable.
+"""Resolves a model's name on this machine; `auto` is the best installed model whose speed and memory are bearable.
 
 `hocket model get` measures a file when it has got it (checking.py); nothing is measured at a start.
 """
@@ -24,7 +24,7 @@ _BESIDE = 400_000_000  # bytes of a daemon beside its weights: a few rows, and P
 
 
 class Automatic(NamedTuple):
-    """What `auto` means, and why; and what the next better model costs, empty where there is none for this machine."""
+    """The model that `auto` stands for, the reason, and how to get the next better one; empty where there is none."""
 
     name: str
     why: str
@@ -53,12 +53,12 @@ def resolved(name: str) -> str:
 
 
 def advice(name: str) -> str:
-    """How to have a better model than the one that `name` means here; empty where nobody has left that open."""
+    """Advise how to get a better model than `auto` is here; empty where there is none, or where a model is named."""
     return automatic().better if name == AUTO else ""
 
 
 def stand_in(name: str, side: Side) -> str:
-    """What readers are told where a side answers with the bundled model and nobody has chosen it; empty elsewhere."""
+    """Warn that a side answers with the bundled model only because none was got; empty elsewhere."""
     if name != AUTO or resolved(name) != BUNDLED:
         return ""
     remedy = f'hocket model get {DEFAULT}, or choose it: [model] name = "{BUNDLED}"'
@@ -95,12 +95,12 @@ def memory_of(size: int) -> int:
 
 
 def fits(memory: int) -> bool:
-    """Whether half of this machine's memory is enough for it."""
+    """Check that `memory` bytes are at most half of this machine's."""
     return 2 * memory <= memory_bytes()
 
 
 def _slow(name: str, known: Known) -> str:
-    """Why a model that is here is not bearable; empty where it is, or where nobody can tell."""
+    """Say why an installed model is not bearable; empty where it is, or where nothing was measured."""
     if has_floats(place(name)) and has_gpu():
         return ""
     if not fits(memory_of(known.bytes)):
@@ -114,7 +114,7 @@ def _slow(name: str, known: Known) -> str:
 
 
 def _quickest(name: str) -> Check | None:
-    """Of the formats that were checked on this machine, and not refused."""
+    """The check with the shortest step, of the model's formats that were not refused; None where none was checked."""
     sound = [check for check in reported(place(name)) if not check.refused]
     return min(sound, key=lambda check: check.step_ms, default=None)
 
@@ -131,7 +131,7 @@ def _better(name: str, known: Known) -> str:
 
 
 def _is_for_here(name: str, known: Known, better: Known) -> bool:
-    """Whether it can be had without a hub, and its step, which takes as long as it has weights, would be bearable."""
+    """Check that it comes without a hub and that its step, scaled by the number of weights, would be bearable."""
     if better.gguf is None or isinstance(better.gguf, HubFile) or not fits(memory_of(better.bytes)):
         return False
     check = _quickest(name)

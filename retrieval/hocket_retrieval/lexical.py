@@ -20,7 +20,7 @@ from .normalization import fold, fold_case
 MAX_TERMS = 16
 DETECTED_CHARS = 20_000  # of a document tell its language
 _KEPT, _KEPT_CHARS = 1 << 16, 32  # names of a language: so many, of at most so many characters
-RECIPE = f"1, {STEMMER}, Unicode {unicodedata.unidata_version}"  # a store that was made by another one is indexed anew
+RECIPE = f"2, {STEMMER}, Unicode {unicodedata.unidata_version}"  # a store that was made by another one is indexed anew
 
 
 def _class_of(codes: Iterable[int]) -> str:

@@ -30,6 +30,7 @@ def passages(request: bytes, found: SearchResult, scorers: list[str], seconds: f
         scorers=scorers,
         documents_total=found.documents_total,
         matched=found.matched,
+        older=[m.Older(each.document, str(each.day), each.newer, str(each.newer_day)) for each in found.older],
         seconds=seconds,
     )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, islice
+from itertools import islice
 from math import log
 from pathlib import Path
 
@@ -18,7 +18,9 @@ import numpy as np
 
 from .embedder import Embedder, Reranker
 from .errors import PassageGone, QueryError
+from .heads import headed, searched
 from .lexical import MAX_TERMS, telling_words, words
+from .recency import Candidate, Older, settle
 from .stores.protocol import DocumentStore
 from .stores.records import Chunk, Vectors
 from .walk import is_gone
@@ -30,6 +32,7 @@ CANDIDATES = 100  # taken from each ranking
 MAX_COUNTED = 1_000  # chunks of a word
 RERANKED = 24
 MEANING = 0.65  # of the weight
+SPARE = 4  # candidates more than are wanted: some may be of another time
 NEARER = 0.72  # what has none of the words is ahead of what has the rarest only if it is nearer by more
 
 
@@ -55,13 +58,15 @@ class Passage:
 class SearchResult:
     """Passages, best first. None where `documents_total` is 0; `scorer` says what their scores mean.
 
-    `matched`, in [0, 1], is how much of what the question's words tell is in one of them: see `_matched`.
+    `matched`, in [0, 1], is how much of what the question's words tell is in one of them: see `_matched`. `older` are
+    documents that say the same of another time, and are left out.
     """
 
     passages: tuple[Passage, ...]
     scorer: str
     documents_total: int
     matched: float
+    older: tuple[Older, ...] = ()
 
 
 class Searcher:
@@ -93,16 +98,20 @@ class Searcher:
             by_words = moment.by_words(query, CANDIDATES, within)
             by_meaning = moment.by_meaning(vector, CANDIDATES, within)
             wanted = size * (max(k, RERANKED) if reranker else k)  # of a window there may be all chunks
-            chunks = list(islice(_different(moment.chunks(fuse(by_words, by_meaning))), wanted))
+            chunks = list(islice(_different(moment.chunks(fuse(by_words, by_meaning))), wanted + SPARE * bool(wanted)))
             texts = {(chunk.document, chunk.ordinal): text_around(moment, chunk, size) for chunk in chunks}
+            begins = {name: moment.chunk_at(name, 0) for name in {chunk.document for chunk in chunks}}
             frequencies = {word: moment.frequency(word, MAX_COUNTED) for word in telling_words(query)[:MAX_TERMS]}
-        subgraphs = self._subgraphs_of([chunk.id for chunk in chunks])
-        scored = _scored(query, vector, chunks, subgraphs, reranker)
-        found = list(islice(_of_different_windows(scored, texts), k))
+        scored = _scored(query, vector, chunks, reranker)
+        settled = settle(query, [Candidate(*each, _text(begins[each[0].document])) for each in scored])
+        kept = [scored[at] for at in settled.kept]
+        subgraphs = self._subgraphs_of([chunk.id for chunk, _ in kept])
+        ranked = (_passage(*each, subgraph) for each, subgraph in zip(kept, subgraphs, strict=True))
+        found = list(islice(_of_different_windows(ranked, texts), k))
         matched = _matched(found, frequencies, chunks_total)
         passages = tuple(replace(each, text=texts[each.document, each.ordinal]) for each in found)
         used = reranker.fingerprint if reranker else self._embedder.fingerprint
-        return SearchResult(passages, used, total, matched)
+        return SearchResult(passages, used, total, matched, tuple(settled.older))
 
     def score(self, query: str, places: Sequence[tuple[str, int]], scorer: str = "") -> list[float]:
         """Scores of chunks by (document, ordinal), as `search` gives them by `scorer`, or by the best of `scorers`.
@@ -123,7 +132,7 @@ class Searcher:
             return []
         if reranker is None:
             return _cosines(self._embedder.query(query), found)
-        return [float(score) for score in reranker.score(query, [chunk.text for chunk in found])]
+        return [float(score) for score in reranker.score(query, list(map(headed, found)))]
 
     def weigh(self, query: str, texts: Sequence[str], scorer: str = "") -> list[float]:
         """The same for texts that are not in the store."""
@@ -142,15 +151,17 @@ class Searcher:
         return None if scorer == self._embedder.fingerprint else self._reranker
 
 
-def _scored(
-    query: str, vector: Vectors, chunks: list[Chunk], subgraphs: Sequence[int], reranker: Reranker | None
-) -> list[Passage]:
+def _scored(query: str, vector: Vectors, chunks: list[Chunk], reranker: Reranker | None) -> list[tuple[Chunk, float]]:
     if not chunks:
         return []
     if reranker is None:
-        return list(map(_passage, chunks, _cosines(vector, chunks), subgraphs))
-    passages = list(map(_passage, chunks, reranker.score(query, [chunk.text for chunk in chunks]), subgraphs))
-    return sorted(passages, key=lambda passage: -passage.score)
+        return list(zip(chunks, _cosines(vector, chunks), strict=True))
+    scores = map(float, reranker.score(query, list(map(headed, chunks))))
+    return sorted(zip(chunks, scores, strict=True), key=lambda scored: -scored[1])
+
+
+def _text(chunk: Chunk | None) -> str:
+    return chunk.text if chunk is not None else ""
 
 
 def check_query(query: str, k: int) -> str:
@@ -193,7 +204,7 @@ def _matched(passages: Sequence[Passage], frequencies: Mapping[str, int], chunks
     rare = {word for word, frequency in frequencies.items() if frequency <= min(max(2, chunks // 100), MAX_COUNTED - 1)}
     shares = [0.0]
     for passage in passages:
-        found = weights.keys() & {*words(passage.text)}
+        found = weights.keys() & {*words(searched(passage))}
         if found & rare:
             shares.append(sum(weights[word] for word in found) / sum(weights.values()))
     return min(1.0, max(shares))  # sums in another order differ in their last bit
@@ -205,13 +216,17 @@ def _cosines(vector: Vectors, chunks: Sequence[Chunk]) -> list[float]:
 
 
 def _different(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-    """The first chunk of each text; of equal ones that follow each other the first whose file is not gone."""
-    seen: set[int] = set()
-    for vector_id, alike in groupby(chunks, key=lambda chunk: chunk.vector_id):
-        if vector_id not in seen:
-            seen.add(vector_id)
-            first, *others = alike
-            yield next(filter(_is_here, (first, *others)), first) if others else first
+    """The first chunk of each text, or where its file is gone the next one of that text whose file is not."""
+    left, seen = iter(chunks), set[str]()
+    while (chunk := next(left, None)) is not None:
+        if chunk.text in seen:
+            continue
+        seen.add(chunk.text)
+        if not _is_here(chunk):
+            rest = list(left)
+            left = iter(rest)
+            chunk = next((each for each in rest if each.text == chunk.text and _is_here(each)), chunk)
+        yield chunk
 
 
 def _is_here(chunk: Chunk) -> bool:

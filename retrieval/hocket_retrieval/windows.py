@@ -13,6 +13,7 @@ from itertools import groupby
 
 import numpy as np
 
+from .heads import headed
 from .stores.protocol import Moment
 from .stores.records import Chunk
 
@@ -41,14 +42,12 @@ def text_around(moment: Moment, chunk: Chunk, size: int) -> str:
 
 
 def following(moment: Moment, after: int, limit: int, size: int) -> list[tuple[int, str]]:
-    """(id of its first chunk, text) of windows that begin behind the chunk `after`; empty behind the last."""
-    if size == 1:
-        return moment.texts(after, limit)
+    """(id of its first chunk, how a model reads it) of windows behind the chunk `after`; empty behind the last."""
     found = list[tuple[int, str]]()
     while not found and (rows := moment.texts(after, limit)):
         for id, document, ordinal in moment.located(np.array([id for id, _ in rows])):
             run = window(moment, document, ordinal, size)
             if run and run[0].id == id:
-                found.append((id, text_of(run)))
+                found.append((id, headed(run[0]._replace(text=text_of(run)))))
         after = rows[-1][0]
     return found

@@ -18,7 +18,6 @@ from hocket_bus.messages import (
     Dispatch,
     Failed,
     Finish,
-    Passage,
     Prompt,
     Reasoning,
     Sampling,
@@ -28,7 +27,6 @@ from hocket_bus.messages import (
 )
 from hocket_daemon.dispatch.follower import Follower
 from hocket_daemon.dispatch.race import FIRST_S
-from hocket_daemon.dispatch.server_reader import headed
 from hocket_daemon.dispatch.settings import DispatchSettings
 from hocket_daemon.engine.generators.generation import Usage
 from hocket_daemon.engine.generators.generator import TextRequest, unread
@@ -270,20 +268,6 @@ def test_what_devices_know_is_read_on_the_clouds_machine_alone(is_here: bool) ->
     follower.start()
     assert gatherer.asked == ["Who sang?"] * is_here
     assert len(cloud.retrieval.asked) == (not is_here)
-
-
-def test_a_passage_in_a_prompt_of_several_says_where_it_is_from() -> None:
-    """By its title and its headings, each once: not where the text begins with them, and no page or row."""
-    place = "p. 3, § Lease › Deposit"
-    for text, title, at, wanted in (
-        ("It was 900 euros.", "Flat", place, "[Flat › Lease › Deposit]\nIt was 900 euros."),
-        ("Deposit\nIt was 900 euros.", "Flat", place, "[Flat › Lease]\nDeposit\nIt was 900 euros."),
-        ("# LEASE\nWe let the flat.", "lease", "§ Lease", "# LEASE\nWe let the flat."),
-        ("Anna: 12", "Phones", "row 3", "[Phones]\nAnna: 12"),
-        ("Anna: 12", "", "", "Anna: 12"),
-    ):
-        passage = Passage(document="/a", title=title, ordinal=0, text=text, score=0.5, place=at)
-        assert headed(passage) == wanted
 
 
 THOUGHTS = ("Who sang? ", "Ada did, ", "at noon.\n")

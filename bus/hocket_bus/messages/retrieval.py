@@ -45,11 +45,24 @@ class Passage(Record, frozen=True):
     place: Line = ""
 
 
+Day = Annotated[str, Meta(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+
+
+class Older(Record, frozen=True):
+    """A document of which a passage was left out: the `newer` one has one on the same thing, of a later day."""
+
+    document: Line
+    day: Day
+    newer: Line
+    newer_day: Day
+
+
 class Passages(Message, frozen=True):
     """The answer to Search, best first. `documents_total` is 0 where nothing is ingested.
 
     `scorer` names what the scores mean, `scorers` all that could have been asked for, the best first. `matched` is how
-    much of what the question's words tell is in one of the passages, by their rarity, 0 where no rare word is.
+    much of what the question's words tell is in one of the passages, by their rarity, 0 where no rare word is. `older`
+    are those that were left out for newer ones.
     """
 
     request: Id
@@ -59,6 +72,7 @@ class Passages(Message, frozen=True):
     documents_total: Count
     seconds: Seconds
     matched: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    older: Annotated[list[Older], Meta(max_length=64)] = []
 
 
 class Place(Record, frozen=True):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Begin, Passage, Passages, Side
+from hocket_retrieval.heads import headed
 
 from ..engine.preemption import Interrupt
 from ..engine.runtime.compute import Decoded
@@ -347,7 +348,7 @@ class Drafter:
             on_news=self.draft_next,
             on_static=self._on_static,
         )
-        self._prefill([passage.text for passage in self.found])
+        self._prefill(list(map(headed, self.found)))
 
     def _on_static(self, reason: HocketError) -> None:
         log.warning("weighed by the question alone from here on", reason=str(reason))

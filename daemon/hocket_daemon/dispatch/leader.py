@@ -12,6 +12,7 @@ from functools import partial
 
 from hocket_bus.errors import BadMessage, HocketError, Unavailable
 from hocket_bus.messages import Finish, Message, Outcome, Side, Sources, Standing, other
+from hocket_retrieval.heads import headed
 
 from ..engine.runtime.sequences import measure
 from ..engine.sampling.ranking import UNRANKED, Ranking
@@ -22,7 +23,7 @@ from ..serving.mode import Facts, question_of
 from ..serving.prefix import PrefixChain
 from ..serving.reply import Reply, Sourced
 from ..serving.services import Services
-from ..serving.sources import SOURCES_WAIT_S, Trace, places_of, shares_of
+from ..serving.sources import SOURCES_WAIT_S, Trace, shares_of
 from .answer import Answer
 from .notice import MODELS_OWN, doubt_of_all, found_by
 from .own_writer import own_writer
@@ -92,8 +93,9 @@ class Leader(Leading):
 
     def on_found(self) -> None:
         """How long the prompt is, is known: decide when each side begins."""
-        self._reply.read(places_of(self._services.side, self._own.passages))
-        texts, opening = [passage.text for passage in self._own.passages], self._terms.opening
+        if self._own.found is not None:
+            self._read(self._own.found)
+        texts, opening = list(map(headed, self._own.passages)), self._terms.opening
         prompt, missing = measure(
             self._services.model,
             self._services.reading.prompt(opening.prompt, texts),

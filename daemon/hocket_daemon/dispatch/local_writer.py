@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Dispatch, Passage, Passages, Side
+from hocket_retrieval.heads import headed
 
 from ..engine.preemption import Interrupt
 from ..engine.runtime.compute import Decoded
@@ -146,7 +147,7 @@ class LocalWriter:
 
     def _prefill(self, found: Passages) -> None:
         opening, self._began_s = self._opening, time.monotonic()
-        texts = [passage.text for passage in found.passages]
+        texts = list(map(headed, found.passages))
         model, room = self._services.model, opening.sampling.max_tokens
         reading = read(
             model,

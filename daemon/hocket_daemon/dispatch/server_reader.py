@@ -10,6 +10,7 @@ import numpy as np
 
 from hocket_bus.errors import BadRequest, HocketError
 from hocket_bus.messages import Dispatch, Passage, Passages, Side
+from hocket_retrieval.heads import headed
 
 from ..engine.generators.generator import TextRequest
 from ..engine.sampling.heads import Table
@@ -129,11 +130,3 @@ class ServerReader:
             thinks=opening.task == "answer",
         )
         return ServerWriter(self._server, self._model, request, self._chain, self._session, side=self._side)
-
-
-def headed(passage: Passage) -> str:
-    """A passage below its title and the headings that it stands under, as far as it does not begin with them."""
-    headings = passage.place.partition("§ ")[2].split(" › ")
-    begins = passage.text[: len(passage.title) + len(passage.place) + 8].casefold()
-    missing = [each for each in (passage.title, *headings) if each and each.casefold() not in begins]
-    return f"[{' › '.join(missing)}]\n{passage.text}" if missing else passage.text

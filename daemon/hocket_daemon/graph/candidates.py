@@ -8,6 +8,7 @@ from statistics import fmean
 
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import GateDecision, Passages, Weigh
+from hocket_retrieval.heads import headed
 
 from ..engine.generators.generation import Drawn, Generated, Generation
 from ..engine.runtime.sequences import read_text
@@ -38,7 +39,7 @@ class Candidates:
 
     def start(self, question: str, found: Passages) -> None:
         """Begin with all of them."""
-        texts = [passage.text for passage in found.passages[:READ]]
+        texts = list(map(headed, found.passages[:READ]))
         prompt = "\n\n".join([*texts, question])
         self._scorer = next((each for each in found.scorers if each.startswith("cosine:")), "")
         for seed in range(self._number):

@@ -12,6 +12,7 @@ from math import exp
 from typing import NamedTuple
 
 from hocket_bus.messages import GateDecision, Passages, Verdict
+from hocket_retrieval.heads import searched
 from hocket_retrieval.lexical import telling_words, words
 
 _NAME = re.compile(r"(?<![.?!]\s)(?<!^)\b[A-Z][^\W_]*|\b\w*\d\w*")
@@ -39,7 +40,7 @@ class Calibration(NamedTuple):
 def inputs(question: str, found: Passages) -> Inputs:
     """Of the passages found at home for a question, best first."""
     scores = sorted((passage.score for passage in found.passages), reverse=True)
-    texts = [frozenset(words(passage.text)) for passage in found.passages]
+    texts = [frozenset(words(searched(passage))) for passage in found.passages]
     together = frozenset[str]().union(*texts)
     asked = telling_words(question)
     names = words(" ".join(_NAME.findall(question)))

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple
 
 from hocket_bus.messages import Passages, Prompt
+from hocket_retrieval.heads import searched
 
 _YEAR = r"\b1\d{3}\b|\b20\d\d\b"
 _DIGITS = r"\d"
@@ -102,7 +102,7 @@ def untold_line(prompt: Prompt, found: Passages) -> str:
     if not found.passages:
         return ""
     said = [part for turn in prompt.turns for part in (turn.query, turn.answer)]
-    read = [f"{Path(each.document).stem}\n{each.place}\n{each.text}" for each in found.passages]
+    read = list(map(searched, found.passages))
     name = untold(prompt.query, [*read, *said])
     return f"probably not in your documents: no passage that was read tells of {name}" if name else ""
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from hocket_bus.errors import BadMessage
 from hocket_bus.messages import MAX_ORIGINS, Origin, Passage, Place, Side, Sources, Span, other
+from hocket_retrieval.heads import searched
 
 from ..engine.sampling.heads import Table
 from ..engine.sampling.ranking import UNRANKED, Ranking
@@ -148,7 +149,7 @@ def sourced_by_all(
     fits = len(traces) * len(order) <= MAX_CELLS
     alone = not told and all(trace.part == 1.0 for trace in traces)
     lacked = None if alone else _lacked(told)
-    texts = [passage.text for passage in passages]
+    texts = list(map(searched, passages))
     return Sourced(origins, shares[:, order].tolist() if fits else [], texts, lacked)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from hocket_bus.messages import MAX_UNSUPPORTED, Passage, Prompt, Span
+from hocket_retrieval.heads import searched
 from hocket_retrieval.lexical import missing_words
 
 MIN_UNFOUNDED = 3
@@ -31,7 +32,7 @@ def lacking(
     decode: Callable[[list[int]], str], prompt: Prompt, passages: Sequence[Passage]
 ) -> Callable[[list[int]], list[Span]]:
     """The same of the text of ids, as `decode` reads it."""
-    texts = [passage.text for passage in passages]
+    texts = list(map(searched, passages))
     return lambda ids: unsupported(decode(ids).lstrip(), prompt, texts)
 
 

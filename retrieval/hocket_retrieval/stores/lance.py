@@ -27,6 +27,7 @@ from hocket_bus.errors import Unavailable
 from hocket_bus.private import private_folder
 
 from ..errors import VectorsGone
+from ..heads import Placed, searched
 from ..lexical import RECIPE, indexed, language_of
 from . import lance_table as tables
 from . import retention
@@ -169,7 +170,8 @@ class LanceStore:
         vectors = LanceMoment(self._table, self._made, self._dimension).vectors(digests)
         if {*digests} - vectors.keys():
             raise VectorsGone(document.name)
-        words = [tables.columns_of(indexed(new.text, language)) for new in chunks]
+        placed = (Placed(document.name, document.title, new.place, new.text) for new in chunks)
+        words = [tables.columns_of(indexed(searched(each), language)) for each in placed]
         count, schema = len(chunks), self._table.schema
         columns = {
             "id": _new_ids(1 + count),
@@ -250,7 +252,8 @@ class LanceStore:
         for name, text in zip(heads["document"].to_pylist(), heads["text"].to_pylist(), strict=True):
             rows = rows_of(self._table, CHUNKS & (col("document") == lit(name)), *self._table.schema.names)
             language = language_of(text)
-            words = [tables.columns_of(indexed(text, language)) for text in rows["text"].to_pylist()]
+            placed = zip(*(rows[column].to_pylist() for column in ("document", "title", "place", "text")), strict=True)
+            words = [tables.columns_of(indexed(searched(Placed(*each)), language)) for each in placed]
             for column, values in zip(("plain", "forms"), zip(*words, strict=True), strict=False):
                 rows = rows.set_column(rows.schema.get_field_index(column), column, pa.array(values, pa.string()))
             self._table.merge_insert("id").when_matched_update_all().execute(rows)

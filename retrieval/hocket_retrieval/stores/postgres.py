@@ -18,6 +18,7 @@ import numpy as np
 from psycopg import Connection
 
 from ..errors import VectorsGone
+from ..heads import Placed, searched
 from ..lexical import RECIPE, Indexed, indexed, language_of
 from . import postgres_moment, retention
 from .outlines import outline_text
@@ -77,7 +78,8 @@ class PostgresStore:
         U+0000, which PostgreSQL does not store, becomes a space.
         """
         language = language_of(document.text)
-        words = [indexed(chunk.text, language) for chunk in chunks]
+        placed = (Placed(document.name, document.title, chunk.place, chunk.text) for chunk in chunks)
+        words = [indexed(searched(each), language) for each in placed]
         with self._change() as connection:
             removed = self._delete(connection, [document.name])
             fields = [*map(_storable, document[:3]), *document[3:5], outline_text(document.outline)]
@@ -164,11 +166,12 @@ class PostgresStore:
                 return
             connection.execute("DELETE FROM words")
             connection.execute("UPDATE facts SET words = %s", (RECIPE,))
-            for key, text in connection.execute("SELECT id, text FROM documents").fetchall():
-                sql = "SELECT id, text FROM chunks WHERE document = %s ORDER BY id"
+            for key, name, title, text in connection.execute("SELECT id, name, title, text FROM documents").fetchall():
+                sql = "SELECT id, place, text FROM chunks WHERE document = %s ORDER BY id"
                 rows = connection.execute(sql, (key,)).fetchall()
                 language = language_of(text)
-                _add_words(connection, ids_of(rows), [indexed(chunk, language) for _, chunk in rows])
+                words = [indexed(searched(Placed(name, title, *chunk)), language) for _, *chunk in rows]
+                _add_words(connection, ids_of(rows), words)
 
 
 def _each_table(connection: Connection[Any], statement: str) -> None:

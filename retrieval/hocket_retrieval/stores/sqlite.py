@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import VectorsGone
+from ..heads import Placed, searched
 from ..lexical import indexed, language_of
 from ..sqlite_file import SqliteFile
 from . import word_index
@@ -131,7 +132,8 @@ class SqliteStore:
             added = _NONE
             for part in parts_of(chunks):
                 ids = _add_chunks(connection, cursor.lastrowid, len(added), part)
-                words = [indexed(new.text, language) for new in part]
+                placed = (Placed(document.name, document.title, new.place, new.text) for new in part)
+                words = [indexed(searched(each), language) for each in placed]
                 word_index.add(connection, zip(ids.tolist(), words, strict=True))
                 added = np.concatenate([added, ids])
                 on_stored(len(added))
@@ -187,11 +189,9 @@ def _steps(version: int) -> str:
 
 
 def _delete(connection: sqlite3.Connection, name: str) -> Ids:
-    sql = "SELECT c.id, c.text, d.language FROM chunks c JOIN documents d ON d.id = c.document WHERE d.name = ?"
-    chunks = connection.execute(sql, (name,)).fetchall()
-    word_index.remove(connection, chunks)
+    ids = word_index.remove(connection, name)
     connection.execute("DELETE FROM documents WHERE name = ?", (name,))
-    return ids_of(chunks)
+    return ids
 
 
 def _add_chunks(connection: sqlite3.Connection, document: int | None, first: int, chunks: Sequence[NewChunk]) -> Ids:

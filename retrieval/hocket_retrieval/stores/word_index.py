@@ -7,11 +7,15 @@ recipe. Knows no files and no models.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
 
+import numpy as np
 import structlog
 
+from ..heads import Placed, searched
 from ..lexical import DETECTED_CHARS, RECIPE, Indexed, indexed, language_of, words
+from .records import Ids
 
 BATCH = 5_000  # chunks between two signs of progress
 COLUMNS = "plain, forms"
@@ -31,12 +35,14 @@ def add(connection: sqlite3.Connection, rows: Iterable[tuple[int, Indexed]]) -> 
     )
 
 
-def remove(connection: sqlite3.Connection, chunks: Iterable[tuple[int, str, str]]) -> None:
-    """Forget chunks: (id, text, language) as they were indexed."""
+def remove(connection: sqlite3.Connection, document: str) -> Ids:
+    """Forget the chunks of a document as they were indexed; their ids."""
+    rows = connection.execute(f"{_CHUNKS} WHERE d.name = ?", (document,)).fetchall()
     connection.executemany(
         f"INSERT INTO words (words, rowid, {COLUMNS}) VALUES ('delete', ?, ?, ?)",
-        ((id, *indexed(text, language)) for id, text, language in chunks),
+        ((id, *columns) for id, columns in _indexed(rows)),
     )
+    return np.array([id for id, *_ in rows], dtype=np.int64)
 
 
 def renew(connection: sqlite3.Connection) -> None:
@@ -53,7 +59,7 @@ def renew(connection: sqlite3.Connection) -> None:
     total = connection.execute("SELECT count(*) FROM chunks").fetchone()[0]
     done, last = 0, 0
     while rows := _following(connection, last):
-        add(connection, ((id, indexed(text, language)) for id, text, language in rows))
+        add(connection, _indexed(rows))
         done, last = done + len(rows), rows[-1][0]
         log.info("indexing the words of what is stored", chunks=done, of=total)
     connection.execute("INSERT OR REPLACE INTO facts VALUES ('words', ?)", (RECIPE,))
@@ -73,7 +79,14 @@ def _quoted(terms: str) -> str:
     return f'"{terms}"'
 
 
-def _following(connection: sqlite3.Connection, last: int) -> Sequence[tuple[int, str, str]]:
-    sql = """SELECT c.id, c.text, d.language FROM chunks c JOIN documents d ON d.id = c.document
-             WHERE c.id > ? ORDER BY c.id LIMIT ?"""
-    return connection.execute(sql, (last, BATCH)).fetchall()
+_Row: TypeAlias = tuple[int, str, str, str, str, str]
+_CHUNKS = """SELECT c.id, d.language, d.name, d.title, c.place, c.text FROM chunks c
+             JOIN documents d ON d.id = c.document"""
+
+
+def _following(connection: sqlite3.Connection, last: int) -> Sequence[_Row]:
+    return connection.execute(f"{_CHUNKS} WHERE c.id > ? ORDER BY c.id LIMIT ?", (last, BATCH)).fetchall()
+
+
+def _indexed(rows: Iterable[_Row]) -> Iterator[tuple[int, Indexed]]:
+    return ((id, indexed(searched(Placed(*placed)), language)) for id, language, *placed in rows)

@@ -42,13 +42,16 @@ def search(
     with Caller(endpoint_of(side, endpoint, home), keys=paths.keys(home), role="retrieval") as caller:
         found = caller.ask(asked, m.Passages)
     if json_object:
-        console.print_json({"side": side, "scorer": found.scorer, "passages": found.passages})
+        console.print_json({"side": side, "scorer": found.scorer, "passages": found.passages, "older": found.older})
         return
     out = console.out()
     for passage in found.passages:
         name = console.for_people(console.one_line(passage.document), out)
         out.print(f"{passage.score:6.3f}  {name}, {console.place_of(passage)}", markup=False)
         out.print(f"        {' '.join(console.one_line(passage.text).split())}", markup=False)
+    for each in found.older:
+        name, newer = (console.for_people(console.one_line(path), out) for path in (each.document, each.newer))
+        out.print(f" older  {name} of {each.day} is left out for {newer} of {each.newer_day}", markup=False)
     if not found.passages:
         where = f" in {', '.join(folders)}" if folders else ""
         what = f"nothing is found{where}" if found.documents_total else "nothing is read yet"

@@ -1,0 +1,26 @@
+"""Notes that were left out for newer ones, as a reader is told of them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from hocket_bus.messages import Older
+
+
+def left_out(older: Sequence[Older]) -> list[str]:
+    """A line for each document that was left out."""
+    return list(dict.fromkeys(map(_line, older)))
+
+
+def _line(older: Older) -> str:
+    if older.document == older.newer:
+        return (
+            f"{_name(older.document)} has an older entry of {older.day}; that of {older.newer_day} counts"
+        )
+    newer = f"{_name(older.newer)} of {older.newer_day}"
+    return f"{_name(older.document)} of {older.day} is older and may say otherwise; {newer} counts"
+
+
+def _name(document: str) -> str:
+    return PurePath(document).name

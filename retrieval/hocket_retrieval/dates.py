@@ -1,0 +1,91 @@
+"""Days as people write them: in names of files, headings, front matter, mails and questions. Pure.
+
+A number that may be another thing counts as a date only in full, as `2025-03-04`, `20250304`, `4.3.2025` or `4 March
+2025`; a month needs its year, and a year stands alone.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import NamedTuple
+
+_MONTHS = (
+    "january januar janvier enero jan",
+    "february februar février febrero feb",
+    "march märz mars marzo mar",
+    "april avril abril apr",
+    "may mai mayo",
+    "june juni juin junio jun",
+    "july juli juillet julio jul",
+    "august août agosto aug",
+    "september septembre septiembre sept sep",
+    "october oktober octobre octubre oct okt",
+    "november novembre noviembre nov",
+    "december dezember décembre diciembre dec dez",
+)
+_NUMBER_OF = {name: number for number, names in enumerate(_MONTHS, 1) for name in names.split()}
+_MONTH = rf"(?P<name>{'|'.join(sorted(_NUMBER_OF, key=len, reverse=True))})\.?"
+_YEAR = r"(?P<year>(?:19|20)\d\d)"
+_DAY = r"(?P<day>[0-3]?\d)"
+_FORMS = (
+    rf"{_YEAR}(?P<sign>[-_./ ]?)(?P<month>[01]\d)(?P=sign)(?P<day>[0-3]\d)",
+    rf"{_DAY}\.\s?(?P<month>[01]?\d)\.\s?{_YEAR}",
+    rf"{_DAY}(?:st|nd|rd|th|\.)?[-_ ](?:of )?{_MONTH},?[-_ ]{_YEAR}",
+    rf"{_MONTH}[-_ ]{_DAY}(?:st|nd|rd|th)?,?[-_ ]{_YEAR}",
+    rf"{_YEAR}[-_](?P<month>[01]\d)",
+    rf"{_MONTH},?[-_ ]{_YEAR}",
+    rf"{_DAY}(?:st|nd|rd|th|\.)?[-_ ](?:of )?{_MONTH}",
+    _YEAR,
+)
+_FOUND = [re.compile(rf"(?<![^\W_])(?:{form})(?![^\W_])", re.IGNORECASE) for form in _FORMS]
+# Of a question: a month by itself, but for those that are words besides.
+_BARE = re.compile(rf"\b(?:in|im|last|letzten|en|of|since|seit) {_MONTH}(?![^\W_])", re.IGNORECASE)
+
+
+class Period(NamedTuple):
+    """A day, a month or a year; 0 where a part is not said."""
+
+    year: int = 0
+    month: int = 0
+    day: int = 0
+
+    def holds(self, day: date) -> bool:
+        """Whether a day lies in it."""
+        wanted = zip(self, (day.year, day.month, day.day), strict=True)
+        return all(part in (0, own) for part, own in wanted)
+
+    @property
+    def first(self) -> date | None:
+        """Its first day, and None where no year is said."""
+        return date(self.year, self.month or 1, self.day or 1) if self.year else None
+
+
+def period_in(text: str) -> Period | None:
+    """The day, month or year that a text says first in the fullest form; None where it says none."""
+    for form in _FOUND:
+        for found in form.finditer(text):
+            if (period := _period(found)) is not None:
+                return period
+    return None
+
+
+def asked_period(query: str) -> Period | None:
+    """The same of a question, which may ask for a month of any year."""
+    if (period := period_in(query)) is not None:
+        return period
+    bare = _BARE.search(query)
+    return Period(month=_NUMBER_OF[bare["name"].casefold()]) if bare else None
+
+
+def _period(found: re.Match[str]) -> Period | None:
+    """What was found, unless there is no such day."""
+    parts = found.groupdict()
+    named = parts.get("name")
+    month = _NUMBER_OF[named.casefold()] if named else int(parts.get("month") or 0)
+    period = Period(int(parts.get("year") or 0), month, int(parts.get("day") or 0))
+    try:
+        date(period.year or 2000, period.month or 1, period.day or 1)
+    except ValueError:
+        return None
+    return period

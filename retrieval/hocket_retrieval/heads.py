@@ -1,0 +1,76 @@
+"""The head of a passage: the names of its file, its title and the headings that it stands under. Pure.
+
+A note that is named after somebody need not say the name again. So a passage is embedded, and read by a model, below
+its head, and found by the words of all names above it. It depends on no question, and what was computed of a passage
+can be kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import NamedTuple, Protocol
+
+from .lexical import whole_words
+
+HEADS = 1  # grows when a passage's head becomes another one: what is stored is embedded anew
+_HEADINGS = "§ "
+_BETWEEN = " › "
+
+
+class Passage(Protocol):
+    """A text, its place in its document, such as "p. 3, § Deposit", and the document's name and title."""
+
+    @property
+    def document(self) -> str:
+        """The name, a path where it is a file's."""
+
+    @property
+    def title(self) -> str:
+        """The document's own."""
+
+    @property
+    def place(self) -> str:
+        """Empty where nothing is known."""
+
+    @property
+    def text(self) -> str:
+        """What it says itself."""
+
+
+class Placed(NamedTuple):
+    """A passage that is nothing else."""
+
+    document: str
+    title: str
+    place: str
+    text: str
+
+
+def headed(passage: Passage) -> str:
+    """A passage's text below those of its names that it does not begin with."""
+    path = PurePath(passage.document)
+    names = [path.stem, passage.title, *_headings(passage.place)]
+    said = {*whole_words(passage.text[: sum(map(len, names)) + len(names)])}
+    head = _BETWEEN.join(_new(names, said))
+    return f"[{head}]\n{passage.text}" if head else passage.text
+
+
+def searched(passage: Passage) -> str:
+    """The words by which a passage is found: its own, and behind them those of its folder, file, title and headings."""
+    path = PurePath(passage.document)
+    names = [path.parent.name, path.stem, passage.title, *_headings(passage.place)]
+    return "\n".join([passage.text, *_new(names, set())])
+
+
+def _headings(place: str) -> list[str]:
+    return place.partition(_HEADINGS)[2].split(_BETWEEN)
+
+
+def _new(names: list[str], said: set[str]) -> Iterator[str]:
+    """Those that say a word which neither `said` nor a name before them has; a single letter says nothing."""
+    for name in names:
+        words = {word for word in whole_words(name) if len(word) > 1 or not "a" <= word <= "z"}
+        if not words <= said:
+            yield name
+            said |= words

@@ -34,6 +34,7 @@ from .skipped import SkippedFiles
 from .stores.opening import open_store
 from .stores.protocol import DocumentStore
 from .stores.records import Change, Document, DocumentInfo, NewChunk, OnStored
+from .survey import Surveyed, survey
 from .waiting import WaitingFiles
 from .walk import has_entries, is_gone
 from .windows import following, size_of
@@ -238,6 +239,11 @@ class Collection:
         """Every document, by name."""
         with self._store.moment() as moment:
             return moment.documents()
+
+    def survey(self, text: str, suffixes: Sequence[str], within: tuple[str, ...] = ()) -> Surveyed:
+        """The documents that have all words of `text`, or all documents, of these suffixes and `within` folders."""
+        with self._store.moment() as moment:
+            return survey(moment, text, suffixes, within)
 
     def texts(self, after: int, limit: int, words: int = 0) -> tuple[int, list[tuple[int, str]]]:
         """The collection's version, and (id, text) of the next passages of so many `words` behind the id `after`.

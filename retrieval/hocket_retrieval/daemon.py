@@ -49,6 +49,7 @@ Question = (
     | m.ListDocuments
     | m.ListChunks
     | m.ListSubgraphs
+    | m.Survey
     | m.StatusRequest
     | federation.Asked
     | stored.Asked
@@ -163,8 +164,8 @@ class Daemon:
                 reply = self._chunks(message)
             case m.ListSubgraphs():
                 reply = self._subgraphs(message)
-            case m.ListDocuments():
-                reply = replies.documents(message, self._loaded().documents())
+            case m.ListDocuments() | m.Survey():
+                reply = self._listed(message)
             case _:
                 reply = self._other(message)
         return reply
@@ -191,6 +192,13 @@ class Daemon:
         collection = self._loaded()
         page = collection.graph.page(message.offset, replies.PAGE_SUBGRAPHS)
         return replies.subgraphs(message, collection.number, *page)
+
+    def _listed(self, message: m.ListDocuments | m.Survey) -> m.Documents | m.Surveyed:
+        collection = self._loaded()
+        if isinstance(message, m.ListDocuments):
+            return replies.documents(message, collection.documents())
+        found = collection.survey(message.text, message.suffixes, tuple(message.within))
+        return replies.surveyed(message, found)
 
     def _search(self, message: m.Search) -> m.Passages:
         started = time.perf_counter()

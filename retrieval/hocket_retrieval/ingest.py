@@ -26,7 +26,7 @@ from .chunking import spans
 from .embedder import Embedder
 from .errors import DocumentError, VectorsGone
 from .formats import recognition
-from .heads import HEADS, headed
+from .heads import HEADS, embedded
 from .job import Job, Report
 from .lanes import Entry, Lane
 from .outline import borders
@@ -311,7 +311,7 @@ class Ingester:
         todo = [(key, *place) for key, place in texts.items() if key in missing]
         if todo:
             started = time.perf_counter()
-            vectors = self._embedder.documents([headed(draft.chunk(number)) for _, draft, number in todo])
+            vectors = self._embedder.documents([embedded(draft.chunk(number)) for _, draft, number in todo])
             per_chunk_s = (time.perf_counter() - started) / len(todo)
             self._store.put_vectors([key for key, _, _ in todo], vectors)
             for _, draft, _ in todo:
@@ -369,7 +369,7 @@ class Ingester:
 
     def _draft(self, entry: Entry, document: Document, parts: list[tuple[int, int]]) -> Draft:
         fingerprint = self._embedder.fingerprint
-        digests = [digest(fingerprint, headed(chunk_of(document, *span))) for span in parts]
+        digests = [digest(fingerprint, embedded(chunk_of(document, *span))) for span in parts]
         return Draft(entry.file, entry.job, document, parts, digests)
 
     def _is_here(self, name: str) -> bool:

@@ -13,11 +13,13 @@ from .job import Progress, Report
 from .search import Passage, SearchResult
 from .sentences import Sentence
 from .stores.records import Chunk, DocumentInfo
+from .survey import Surveyed
 
 PAGE_DOCUMENTS = 200
 PAGE_SUBGRAPHS = 200
 PAGE_CHUNKS = 64
 PAGE_BYTES = 2**19
+MAX_SUFFIX_CHARS = 16
 MAX_FAILURE_LINES = 200
 
 
@@ -61,6 +63,18 @@ def documents(asked: m.ListDocuments, stored: Sequence[DocumentInfo]) -> m.Docum
         for document in stored[asked.offset : asked.offset + PAGE_DOCUMENTS]
     ]
     return m.Documents(request=asked.request, documents=page, total=len(stored))
+
+
+def surveyed(asked: m.Survey, found: Surveyed) -> m.Surveyed:
+    """What documents there are, with the names of the first PAGE_DOCUMENTS."""
+    kinds = [m.Kind(suffix[:MAX_SUFFIX_CHARS], number) for suffix, number in found.kinds]
+    return m.Surveyed(
+        request=asked.request,
+        total=len(found.names),
+        kinds=kinds,
+        names=found.names[:PAGE_DOCUMENTS],
+        whole=found.whole,
+    )
 
 
 def subgraphs(asked: m.ListSubgraphs, store: str, graph: GraphInfo, page: Sequence[SubgraphInfo]) -> m.Subgraphs:

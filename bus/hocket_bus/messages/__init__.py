@@ -120,6 +120,7 @@ from .retrieval import (
     Extracted,
     Ingest,
     Ingested,
+    Kind,
     ListChunks,
     ListDocuments,
     ListSubgraphs,
@@ -136,6 +137,8 @@ from .retrieval import (
     Sentence,
     Subgraph,
     Subgraphs,
+    Survey,
+    Surveyed,
     Weigh,
 )
 from .stream import (
@@ -278,6 +281,7 @@ __all__ = [
     "Ingest",
     "Ingested",
     "Keep",
+    "Kind",
     "LinkSwitched",
     "ListChunks",
     "ListDocuments",
@@ -354,6 +358,8 @@ __all__ = [
     "Summaries",
     "SummariesHeld",
     "Summary",
+    "Survey",
+    "Surveyed",
     "SwitchLink",
     "Sync",
     "Takeaway",

@@ -260,6 +260,38 @@ class Documents(Message, frozen=True):
     total: Count
 
 
+class Survey(Message, frozen=True):
+    """Ask which documents have all words of `text` that tell something, in any form; an empty one: all documents.
+
+    Only files with one of the `suffixes`, such as ".pdf", count, where there are any, and only those `within` folders.
+    """
+
+    request: Id
+    text: Annotated[str, Meta(max_length=8_000)] = ""
+    suffixes: Annotated[list[Name], Meta(max_length=16)] = []
+    within: Folders = []
+
+
+class Kind(Record, frozen=True):
+    """How many documents have names that end so."""
+
+    suffix: Name
+    documents: Count
+
+
+class Surveyed(Message, frozen=True):
+    """The answer to Survey: how many documents, of which kinds, and the names of the first, in their order.
+
+    `whole` is false where more passages have one of the words than are looked through.
+    """
+
+    request: Id
+    total: Count
+    kinds: Annotated[list[Kind], Meta(max_length=64)]
+    names: Annotated[list[Line], Meta(max_length=200)]
+    whole: bool = True
+
+
 class ListChunks(Message, frozen=True):
     """Ask for the texts of the passages behind the chunk numbered `after`; 0 for the first ones.
 
@@ -305,5 +337,7 @@ CONVERSATION = Conversation(
         Entry(65, ListSubgraphs, "documents", "documents"),
         Entry(66, Subgraphs, "documents", "never"),
         Entry(67, Weigh, "documents", "documents"),
+        Entry(68, Survey, "query", "documents"),
+        Entry(69, Surveyed, "documents", "never"),
     ),
 )

@@ -15,9 +15,7 @@ def left_out(older: Sequence[Older]) -> list[str]:
 
 def _line(older: Older) -> str:
     if older.document == older.newer:
-        return (
-            f"{_name(older.document)} has an older entry of {older.day}; that of {older.newer_day} counts"
-        )
+        return f"{_name(older.document)} has an older entry of {older.day}; that of {older.newer_day} counts"
     newer = f"{_name(older.newer)} of {older.newer_day}"
     return f"{_name(older.document)} of {older.day} is older and may say otherwise; {newer} counts"
 

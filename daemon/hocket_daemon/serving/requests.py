@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Protocol
 
 import msgspec
@@ -23,6 +24,7 @@ from .reply import Reply, Stream
 from .rewriting import Rewriting, is_rewritten
 from .services import Services
 from .sessions import Sessions, place_of_request
+from .surveying import Surveying, asked_here
 
 
 class Streams:
@@ -183,6 +185,12 @@ class Requests:
             raise
 
     def _session(self, mode: Asks, ask: Ask, reply: Reply, peer: Peer | None) -> Session:
+        if (asked := asked_here(ask)) is None:
+            return self._answering(mode, ask, reply, peer)
+        begun = partial(self._answering, mode, reply=reply, peer=peer)
+        return Surveying(ask, asked, reply, self._services, begun, alone=peer is None)
+
+    def _answering(self, mode: Asks, ask: Ask, reply: Reply, peer: Peer | None) -> Session:
         if not is_rewritten(self._services, ask):
             return mode.begin(ask, reply, peer)
         return Rewriting(ask, reply, self._services, lambda rewritten: mode.begin(rewritten, reply, peer))

@@ -40,6 +40,8 @@ from hocket_bus.messages import (
     Search,
     Side,
     Subgraphs,
+    Survey,
+    Surveyed,
     Weigh,
 )
 from hocket_bus.sockets import Link, Received
@@ -53,8 +55,8 @@ RESTART_S = 15.0  # behind a start, here or there, in which the retrieval daemon
 AGAIN_S = 0.5  # between two questions to one that is
 UNDER_WAY = 16  # requests that the retrieval daemon has at once, and
 UNDER_WAY_KEY = 4  # of one key
-Asked = Search | Score | Extract | Weigh | ListSubgraphs | Keep | ListHeld | Expire | Match
-Answer = Passages | Scores | Extracted | Subgraphs | Held | Recalled | Removed | Matched
+Asked = Search | Score | Extract | Weigh | Survey | ListSubgraphs | Keep | ListHeld | Expire | Match
+Answer = Passages | Scores | Extracted | Surveyed | Subgraphs | Held | Recalled | Removed | Matched
 ANSWERS = get_args(Answer)
 NO_PASSAGES = Passages(request=bytes(16), passages=[], scorer="", scorers=[], documents_total=0, seconds=0.0)
 

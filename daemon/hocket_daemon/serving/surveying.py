@@ -1,0 +1,67 @@
+"""A question about the collection itself, answered from the store of the side that was asked; no model writes it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import msgspec
+
+from hocket_bus.errors import HocketError
+from hocket_bus.messages import Ask, Origin, Survey, Surveyed
+
+from .about_collection import MAX_NAMED, Asked, answer, asked_of_collection, files_named
+from .becoming import Becoming
+from .mode import Session
+from .reply import Reply, Sourced
+from .services import Services
+
+ELSEWHERE = "counted on this side alone; the cloud lists its own: hocket documents --side cloud"
+
+
+def asked_here(ask: Ask) -> Asked | None:
+    """What a question asks of the collection; None for every other one."""
+    return asked_of_collection(ask.prompt.query) if ask.task == "answer" and ask.documents != 0 else None
+
+
+class Surveying(Becoming):
+    """A session that asks the store, and becomes another one where the question is about what documents say."""
+
+    def __init__(
+        self, ask: Ask, asked: Asked, reply: Reply, services: Services, begun: Callable[[Ask], Session], *, alone: bool
+    ) -> None:
+        super().__init__(ask, reply)
+        self._asked, self._services, self._begun, self._alone = asked, services, begun, alone
+        self._lookups = services.retrieval.lookups(reply.user)
+        survey = Survey(request=os.urandom(16), text=asked.text, suffixes=list(asked.suffixes), within=list(ask.within))
+        self._lookups.ask(survey, self._on_surveyed)
+
+    def _on_surveyed(self, outcome: Surveyed | HocketError) -> None:
+        if self._closed:
+            return
+        if isinstance(outcome, HocketError):
+            self.fail(outcome)
+        elif self._asked.kind == "summary":
+            named = files_named(self._asked.file, outcome.names)
+            self._reply.ask = _of_file(self._ask, named[0]) if named else self._ask
+            self._become(lambda: self._begun(self._reply.ask))
+        else:
+            self._say(outcome)
+
+    def _say(self, found: Surveyed) -> None:
+        text = answer(self._asked, found)
+        if not self._alone:
+            self._reply.notice(ELSEWHERE)
+        self._reply.withhold(self._services.model.continued(text))
+        named = found.names[:MAX_NAMED] if self._asked.text or self._asked.kind == "list" else []
+        origins = [Origin(side=self._services.side, document=name, ordinal=0, share=1 / len(named)) for name in named]
+        self._reply.finish("eos", None, Sourced(origins, texts=[text]))
+        self._close()
+
+    def _stop(self) -> None:
+        self._lookups.close()
+
+
+def _of_file(ask: Ask, name: str) -> Ask:
+    """The same of one file, which is named and need not be near to the question."""
+    return msgspec.structs.replace(ask, within=[name], unknown="answer")

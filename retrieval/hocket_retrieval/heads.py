@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import NamedTuple, Protocol
 
+from .dates import period_in
 from .lexical import whole_words
 
 HEADS = 1  # grows when a passage's head becomes another one: what is stored is embedded anew
@@ -77,9 +78,15 @@ def _headings(place: str) -> list[str]:
 
 
 def _new(names: list[str], said: set[str]) -> Iterator[str]:
-    """Those that say a word which neither `said` nor a name before them has; a single letter says nothing."""
+    """Those that say a word which neither `said` nor a name before them has."""
     for name in names:
-        words = {word for word in whole_words(name) if len(word) > 1 or not "a" <= word <= "z"}
+        words = _telling(name)
         if not words <= said:
             yield name
             said |= words
+
+
+def _telling(name: str) -> set[str]:
+    """Its words, but for single characters; numbers alone tell nothing, unless they are a date."""
+    words = {word for word in whole_words(name) if len(word) > 1}
+    return words if period_in(name) is not None or not all(map(str.isdigit, words)) else set()

@@ -22,6 +22,7 @@ from hocket_daemon.serving.admission import Admission
 from hocket_daemon.serving.reply import Reply, Stream
 from hocket_daemon.serving.retrieval import Lookups
 from hocket_daemon.serving.services import Services
+from hocket_retrieval.heads import headed
 
 ID = bytes(range(16))
 PLACES = 4
@@ -138,9 +139,13 @@ class FakeRetrieval:
     def step(self) -> None:
         self.asked.pop(0)()
 
+    def read(self, k: int | None) -> list[str]:
+        """As a model reads them."""
+        return list(map(headed, self._found("", k if k is not None else len(self.texts), "").passages))
+
     def _found(self, query: str, k: int, scorer: str) -> Passages:
         passages = [
-            Passage(document=f"{text[:5]}.txt", title="", ordinal=n, text=text, score=relevance(query, text))
+            Passage(document=name_of(text), title="", ordinal=n, text=text, score=relevance(query, text))
             for n, text in enumerate(self.texts[:k])
         ]
         used = scorer if scorer in self.scorers else self.scorers[0]
@@ -148,6 +153,11 @@ class FakeRetrieval:
         return Passages(
             request=ID, passages=passages, scorer=used, scorers=self.scorers, documents_total=total, seconds=0.25
         )
+
+
+def name_of(text: str) -> str:
+    """The file of a text, by its first word, which need not stand above it."""
+    return f"{text.split(maxsplit=1)[0]} {text[-2]}.txt"
 
 
 def relevance(query: str, text: str) -> float:

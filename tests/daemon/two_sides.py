@@ -223,12 +223,12 @@ def weighed_rows(
     side: Part, asked: Ask, weights: str, ids: list[int]
 ) -> tuple[NDArray[np.float32], list[float], float | None]:
     """The distributions of a side's rows behind `ids`, the rows' weights, and the side's log h."""
-    model, texts = side.model, side.retrieval.texts[: asked.documents]
+    model, texts, told = side.model, side.retrieval.read(asked.documents), side.retrieval.texts[: asked.documents]
     at = weighed_by(len(ids), SETTINGS.reweigh_every) if weights in ("dynamic", "likelihood") else 0
     text = query(asked.prompt.query, model.text(ids[:at]))
-    scores = [0.0 if weights == "off" else relevance(text, each) for each in texts]
+    scores = [0.0 if weights == "off" else relevance(text, each) for each in told]
     if text != asked.prompt.query:
-        scores = compared(weights, scores, [relevance(asked.prompt.query, each) for each in texts])
+        scores = compared(weights, scores, [relevance(asked.prompt.query, each) for each in told])
     layout = model.layout(asked.task)
     shares, log_h = weigh(
         scores, SETTINGS.relevance_temperature, heard(side, asked) if weights in BY_LIKELIHOOD else NO_LIKELIHOODS
@@ -249,7 +249,7 @@ def leaning(log_h: float | None, sides: list[Part], asked: Ask) -> float | None:
 
 def heard(side: Part, asked: Ask) -> NDArray[np.float64]:
     """The logs of the question's tokens behind each of a side's documents."""
-    layout, texts = side.model.layout(asked.task), side.retrieval.texts[: asked.documents]
+    layout, texts = side.model.layout(asked.task), side.retrieval.read(asked.documents)
     return np.array([surprise(side.model, layout, each, asked.prompt.query) for each in texts])
 
 

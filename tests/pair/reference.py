@@ -30,6 +30,7 @@ from hocket_daemon.engine.sampling.heads import mix as mix_rows
 from hocket_daemon.serving.follow_up import Found, chosen, search_texts
 from hocket_daemon.serving.passage_weights import explained, weigh
 from hocket_lab.forcing import Forced, read_at_once, rows_behind
+from hocket_retrieval.heads import headed
 
 DEFAULTS = AggregationSettings()
 
@@ -82,7 +83,7 @@ class Reference:
         readings, found = {}, {}
         for side, model in self._models.items():
             found[side] = self._found(ask, side).passages.passages
-            texts = [p.text for p in found[side]]
+            texts = list(map(headed, found[side]))
             room = ask.sampling.max_tokens
             readings[side] = read_at_once(
                 model,
@@ -197,7 +198,7 @@ class Reference:
 
     def _heard(self, ask: Ask, found: list[Passage], side: str) -> NDArray[np.float64]:
         prompt = self._as_read(ask.prompt)
-        keys = [(repr(prompt), ask.task, passage.text, side) for passage in found]
+        keys = [(repr(prompt), ask.task, headed(passage), side) for passage in found]
         for key in keys:
             if key not in self._surprises:
                 self._surprises[key] = self._surprise(prompt, *key[1:])

@@ -165,7 +165,7 @@ def answer(asked: Asked, found: Surveyed) -> str:
     said = form.format(total=found.total, names=names, kinds=kinds, text=visible_line(asked.text))
     if asked.kind == "list" and not asked.text and found.total > 1:
         said = f"{said[:-1]}: {names}."
-    return said if found.whole or not found.total else phrases.at_least + said
+    return said if found.whole or not found.total else f"{phrases.at_least}{said[0].lower()}{said[1:]}"
 
 
 def _listed(names: Sequence[str], total: int, phrases: _Phrases) -> str:

@@ -1,9 +1,8 @@
 """The head of a passage: the names of its file, its title and the headings that it stands under. Pure.
 
 A note that is named after somebody need not say the name again. So a passage is read by a model below its head, and
-found by the words of all names above it. It is embedded below title and headings, which an author wrote for readers:
-the name of a file pulls all its passages to one point (lab log). A head depends on no question, and what was computed
-of a passage can be kept.
+found by the words of all names above it. It is embedded by itself: a name in each vector pulls all passages of a file
+to one point (lab log). A head depends on no question, and what was computed of a passage can be kept.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from typing import NamedTuple, Protocol
 from .dates import period_in
 from .lexical import whole_words
 
-HEADS = 1  # grows when a passage's head becomes another one: what is stored is embedded anew
 _HEADINGS = "§ "
 _BETWEEN = " › "
 
@@ -51,13 +49,10 @@ class Placed(NamedTuple):
 
 def headed(passage: Passage) -> str:
     """A passage as a model reads it: below those of its names that it does not begin with."""
-    return _below([PurePath(passage.document).stem, passage.title, *_headings(passage.place)], passage.text)
-
-
-def embedded(passage: Passage) -> str:
-    """A passage as it is embedded: below its headings, and its title where that is not its file's name."""
-    title = passage.title if passage.title != PurePath(passage.document).stem else ""
-    return _below([title, *_headings(passage.place)], passage.text)
+    names = [PurePath(passage.document).stem, passage.title, *_headings(passage.place)]
+    said = {*whole_words(passage.text[: sum(map(len, names)) + len(names)])}
+    head = _BETWEEN.join(_new(names, said))
+    return f"[{head}]\n{passage.text}" if head else passage.text
 
 
 def searched(passage: Passage) -> str:
@@ -65,12 +60,6 @@ def searched(passage: Passage) -> str:
     path = PurePath(passage.document)
     names = [path.parent.name, path.stem, passage.title, *_headings(passage.place)]
     return "\n".join([passage.text, *_new(names, set())])
-
-
-def _below(names: list[str], text: str) -> str:
-    said = {*whole_words(text[: sum(map(len, names)) + len(names)])}
-    head = _BETWEEN.join(_new(names, said))
-    return f"[{head}]\n{text}" if head else text
 
 
 def _headings(place: str) -> list[str]:

@@ -26,17 +26,16 @@ from .chunking import spans
 from .embedder import Embedder
 from .errors import DocumentError, VectorsGone
 from .formats import recognition
-from .heads import HEADS, embedded
 from .job import Job, Report
 from .lanes import Entry, Lane
-from .outline import borders
+from .outline import borders, place_of
 from .readers import READING, shown
 from .sandboxes import Sandboxes
 from .secrets_apart import SecretError
 from .skipped import SkippedFiles
 from .stores.protocol import DocumentStore
 from .stores.records import Change, Document, NewChunk, OnStored, digest, unobserved
-from .turns import Draft, Share, Turns, chunk_of
+from .turns import Draft, Share, Turns
 from .waiting import Queued, WaitingFiles
 from .walk import Walk, read_bytes, reason_of
 
@@ -76,7 +75,7 @@ class Ingester:
         self._commit = commit
         self._settle = settle
         self._skipped = skipped
-        self.recipe = f"{embedder.fingerprint} words:{chunk_words} heads:{HEADS}{_READ}"
+        self.recipe = f"{embedder.fingerprint} words:{chunk_words}{_READ}"
         self._stopped = threading.Event()
         self._wake = threading.Event()
         self._accepting = threading.Lock()
@@ -311,7 +310,7 @@ class Ingester:
         todo = [(key, *place) for key, place in texts.items() if key in missing]
         if todo:
             started = time.perf_counter()
-            vectors = self._embedder.documents([embedded(draft.chunk(number)) for _, draft, number in todo])
+            vectors = self._embedder.documents([draft.chunk(number) for _, draft, number in todo])
             per_chunk_s = (time.perf_counter() - started) / len(todo)
             self._store.put_vectors([key for key, _, _ in todo], vectors)
             for _, draft, _ in todo:
@@ -368,8 +367,8 @@ class Ingester:
         return self._draft(entry, document._replace(recipe=self.recipe, sha256=sha256), parts)
 
     def _draft(self, entry: Entry, document: Document, parts: list[tuple[int, int]]) -> Draft:
-        fingerprint = self._embedder.fingerprint
-        digests = [digest(fingerprint, embedded(chunk_of(document, *span))) for span in parts]
+        text, fingerprint = document.text, self._embedder.fingerprint
+        digests = [digest(fingerprint, text[start:end]) for start, end in parts]
         return Draft(entry.file, entry.job, document, parts, digests)
 
     def _is_here(self, name: str) -> bool:
@@ -387,8 +386,11 @@ class Ingester:
 
 
 def _rows(draft: Draft) -> list[NewChunk]:
-    chunks = map(draft.chunk, range(len(draft.digests)))
-    return [NewChunk(chunk.text, key, chunk.place) for chunk, key in zip(chunks, draft.digests, strict=True)]
+    outline = draft.document.outline
+    return [
+        NewChunk(draft.chunk(number), key, place_of(outline, *draft.spans[number]))
+        for number, key in enumerate(draft.digests)
+    ]
 
 
 def _count(report: Report, draft: Draft, change: Change | None) -> None:

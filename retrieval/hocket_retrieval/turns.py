@@ -6,9 +6,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .heads import Placed
 from .job import Job
-from .outline import place_of
 from .stores.records import Document
 from .waiting import Queued
 
@@ -29,15 +27,10 @@ class Draft:
     digests: list[bytes]
     notice: str = ""
 
-    def chunk(self, number: int) -> Placed:
-        """A chunk, where it stands."""
-        return chunk_of(self.document, *self.spans[number])
-
-
-def chunk_of(document: Document, start: int, end: int) -> Placed:
-    """The part of a document from one character to below another."""
-    place = place_of(document.outline, start, end)
-    return Placed(document.name, document.title, place, document.text[start:end])
+    def chunk(self, number: int) -> str:
+        """The text of a chunk."""
+        start, end = self.spans[number]
+        return self.document.text[start:end]
 
 
 class Share(NamedTuple):

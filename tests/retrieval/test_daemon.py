@@ -24,6 +24,7 @@ from hocket_retrieval.answering import THREADS_OF_ONE
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.config import GraphConfig, RetrievalConfig
 from hocket_retrieval.daemon import Daemon
+from hocket_retrieval.heads import Placed, headed
 from manager import manager
 from waiting import WAIT_S, until
 
@@ -350,7 +351,8 @@ def test_pages_of_chunks_hold_every_text_once(call, files, monkeypatch):
     versions = [listed()[1]]
     call.ingest(files)
     texts, version = listed()
-    assert sorted(texts) == sorted(path.read_text() for path in files.iterdir())
+    placed = (Placed(str(path), path.stem, "", path.read_text()) for path in files.iterdir())
+    assert sorted(texts) == sorted(map(headed, placed))  # as a model reads them
     assert version == listed()[1]
     versions.append(version)
     call(m.Remove(request=ID, documents=[str(files / "garden.txt")]))

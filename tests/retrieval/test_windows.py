@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hocket_retrieval.collection import Collection
+from hocket_retrieval.heads import headed
 from hocket_retrieval.windows import following, size_of, text_of, window
 from toys import ToyEmbedder
 
@@ -83,7 +84,7 @@ def test_what_is_found_stands_in_its_window(filled, words):
         assert found[0].score == pytest.approx(alone[0].score, abs=1e-6)
         texts = [each.text for each in found]
         assert len(texts) == len(set(texts)) == k
-        assert set(texts) <= set(listed)
+        assert set(map(headed, found)) <= set(listed)
         for each in found:
             with filled.store.moment() as moment:
                 chunk = moment.chunk_at(each.document, each.ordinal)

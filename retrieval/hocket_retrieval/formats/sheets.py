@@ -39,7 +39,7 @@ def sheets(data: bytes, pictures: Pictures, suffix: str) -> Content:
         rows = list(row_texts(_rows(sheet), _merged(sheet, package.merged[number : number + 1])))
         found += _named(name, sections(rows, MAX_SECTIONS // len(names) or 1, f"sheet {name}"))
         found += [pictures.section(shown, f"sheet {name}") for each in drawn[number : number + 1] for shown in each]
-    return Content(next(filter(None, [package.title, *names]), ""), found)
+    return Content(package.title, found)
 
 
 class _Package:

@@ -54,19 +54,24 @@ Share: TypeAlias = Callable[[int], float]  # of a pass of so many tokens what it
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecodeRequest(Generic[T]):
-    """The distributions behind `tokens` are wanted: `then` makes of the rows' heads what the session needs."""
+    """The distributions behind `tokens` are wanted: `then` makes of the rows' heads what the session needs.
+
+    The group's rows at `places` are decoded, by default all; the others read nothing.
+    """
 
     group: SequenceGroup
     tokens: list[int]
     then: Callable[[Heads], T]
     interrupt: Interrupt
+    places: Sequence[int] | None = None
 
 
 class Decoded(NamedTuple, Generic[T]):
     """What became of a request, and how many rows were decoded together with its own.
 
     `repeated` tokens, of all its rows, had to be read beside the newest of each: such as had been read and were rolled
-    back, and such as are proposed. Where nothing had to be read, since it was proposed before, they are less than 0.
+    back, such as a row has missed, and such as are proposed. Where nothing had to be read, since all of it was proposed
+    before, they are less than 0.
     """
 
     value: T
@@ -88,15 +93,15 @@ def decode(
     Returns what became of the requests, and what follows the prompt's rows. Raises Preempted when nobody wants the pass
     any more.
     """
-    tokens = sum(len(request.group.rows) for request in requests) + sum(map(len, prompt.tokens))
-    segments = [request.group.segment(request.tokens, share(tokens)) for request in requests]
+    tokens = sum(map(_width, requests)) + sum(map(len, prompt.tokens))
+    segments = [request.group.segment(request.tokens, share(tokens), request.places) for request in requests]
     appended = [segment for segment in (*segments, prompt) if segment.rows]
     found = iter(read(appended, interrupt) if appended else [])
     taken = [
         request.group.take(request.tokens, next(found) if segment.rows else None)
         for request, segment in zip(requests, segments, strict=True)
     ]
-    repeated = [_repeated(request) for request in requests]
+    repeated = [request.group.repeated for request in requests]
     rows = sum(len(each) for each, more in zip(taken, repeated, strict=True) if more >= 0)
     behind = next(found, NO_HEADS)
     return [
@@ -385,9 +390,9 @@ def _guarded(then: Callable[[Heads], object]) -> Callable[[Heads], object]:
     return lambda rows: outcome_of(partial(then, rows))
 
 
-def _repeated(request: DecodeRequest[Any]) -> int:
-    """Tokens of all rows that its last distribution had to read beside the newest of each, which the prompt's has."""
-    return (request.group.appended - 1) * len(request.group.rows) if request.tokens else 0
+def _width(request: DecodeRequest[Any]) -> int:
+    """Rows that it decodes."""
+    return len(request.group.rows if request.places is None else request.places)
 
 
 def _own(decoded: Decoded[Any]) -> Decoded[Any] | HocketError:

@@ -48,6 +48,11 @@ class Heads:
         here = slice(place, place + 1)
         return Heads(self.probabilities[here], None if self.ids is None else self.ids[here])
 
+    def of_rows(self, places: Sequence[int]) -> Heads:
+        """Those behind some places, in that order."""
+        chosen = list(places)
+        return Heads(self.probabilities[chosen], None if self.ids is None else self.ids[chosen])
+
     def of(self, token: int, vocabulary: int) -> float:
         """The probability of a token behind the first place; of one that is left out the average of all such."""
         (ids, values), *_ = self._named()
@@ -155,6 +160,23 @@ def made(heads: Heads, weights: list[float], wire_mass: float, contrast: Contras
     distribution, columns = truncated(_mixed(ids, rows, weights), wire_mass, ids)
     parts = rows.take(columns, axis=1)
     return Made(distribution, parts * np.array(weights, np.float32)[:, None] if weights else parts)
+
+
+def made_of(heads: Heads, weights: list[float], wire_mass: float, contrast: Contrast | None = None) -> Made:
+    """The same of the heads of those rows alone that are `decoded`; what the others give is 0."""
+    heavy = [place for place, weight in enumerate(weights) if weight > 0]
+    found = made(heads, [weights[place] for place in heavy], wire_mass, contrast)
+    if not weights:
+        return found
+    parts = np.zeros((len(weights), found.parts.shape[1]), found.parts.dtype)
+    parts[heavy] = found.parts
+    return found._replace(parts=parts)
+
+
+def decoded(weights: Sequence[float], contrast: Contrast | None) -> list[int]:
+    """Places of the rows that `made` depends on: those that weigh anything, and the last where they are contrasted."""
+    heavy = [place for place, weight in enumerate(weights) if weight > 0]
+    return [*heavy, len(weights)] if contrast is not None or not weights else heavy
 
 
 def contrasted(

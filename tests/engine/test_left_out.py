@@ -24,7 +24,19 @@ from hocket_daemon.engine.preemption import Interrupt, Preempted
 from hocket_daemon.engine.runtime.compute import Decoded, DecodeRequest, decode
 from hocket_daemon.engine.runtime.grounded import Grounded
 from hocket_daemon.engine.runtime.sequences import SequenceGroup, at_once, read
-from hocket_daemon.engine.sampling.heads import Contrast, Heads, contrasted, decoded, made, made_of, within
+from hocket_daemon.engine.sampling.drawing import Rule, sample
+from hocket_daemon.engine.sampling.heads import (
+    Contrast,
+    Heads,
+    Made,
+    contrast_of,
+    contrasted,
+    decoded,
+    made,
+    made_of,
+    within,
+)
+from hocket_daemon.engine.sampling.step_rows import StepRows, step_rows
 from hocket_daemon.serving.passage_weights import LEAST, weigh
 
 PASSAGES, ROOM, MASS = ["kala mira duno", "tano", "meku relado sina borita"], 60, 0.98
@@ -45,7 +57,7 @@ def opened(model: LanguageModel) -> SequenceGroup:
 
 
 def behind(group: SequenceGroup, tokens: list[int], places: Sequence[int] | None, share: float = 1.0) -> Decoded[Heads]:
-    request = DecodeRequest(group, list(tokens), lambda heads: heads, Interrupt(), places)
+    request = DecodeRequest(group, list(tokens), lambda heads: heads, Interrupt(), StepRows(places))
     return decode(group.model.read, [request], request.interrupt, share=lambda _: share)[0][0]
 
 
@@ -105,7 +117,7 @@ class Reading:
 
     def behind(self, tokens: list[int], places: list[int]) -> Heads:
         found: list[Decoded[Heads]] = []
-        self.grounded.decode(tokens, lambda heads: heads, lambda made, _: found.append(made), places=places)  # type: ignore[arg-type]
+        self.grounded.decode(tokens, lambda heads: heads, lambda made, _: found.append(made), rows=StepRows(places))  # type: ignore[arg-type]
         self.main.until(lambda: bool(found))
         return found[0].value
 
@@ -193,3 +205,34 @@ def test_what_weighs_less_than_the_bound_weighs_nothing(seed: int) -> None:
 def test_of_many_equal_passages_none_is_left_out() -> None:
     """Each of 64 weighs less than LEAST of all together."""
     assert weigh([0.5] * 64, 0.1)[0] == pytest.approx([1 / 64] * 64)
+
+
+def written(model: LanguageModel, weights: list[float], rule: Rule, *, one_by_one: bool) -> tuple[list[Made], int]:
+    """What a side says step by step, and in how many steps the question's row is left out."""
+    group, said, ids, late = opened(model), list[Made](), list[int](), 0
+    while len(ids) < ROOM:
+        against = contrast_of(0.5, (), len(weights), len(ids))
+        rows = step_rows(weights, against, one_by_one=one_by_one)
+        request = DecodeRequest(
+            group, list(ids), lambda heads, by=against: made_of(heads, weights, MASS, by), Interrupt(), rows
+        )
+        said.append(decode(model.read, [request], request.interrupt)[0][0].value)
+        late += bool(ids) and model.slots.lengths[group.rows[-1]] < len(group.prompts[-1]) + len(ids)
+        ids.append(sample(rule, len(ids), said[-1].distribution))
+    group.close()
+    return said, late
+
+
+@pytest.mark.parametrize("rule", [Rule(1, 0.0, 1.0), Rule(2, 0.7, 0.9)])
+@pytest.mark.parametrize("weights", [[1.0, 0.0, 0.0], [0.0, 0.4, 0.6]])
+def test_the_questions_own_row_is_read_only_where_it_changes_what_is_said(rule: Rule, weights: list[float]) -> None:
+    """Waiting for what the passages say, bit by bit, in every step of an answer; and some steps do without it."""
+    model = Copier(slots=8, context=400)
+    model.reads_ahead = False
+    plain, never = written(model, weights, rule, one_by_one=False)
+    found, late = written(model, weights, rule, one_by_one=True)
+    assert never == 0 < late < ROOM
+    for ours, whole in zip(found, plain, strict=True):
+        np.testing.assert_array_equal(ours.distribution.ids, whole.distribution.ids)
+        np.testing.assert_array_equal(ours.distribution.counts, whole.distribution.counts)
+        np.testing.assert_array_equal(ours.parts, whole.parts)

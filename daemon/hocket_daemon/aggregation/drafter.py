@@ -21,7 +21,8 @@ from ..engine.runtime.likelihood import NO_LIKELIHOODS
 from ..engine.runtime.prompt_meter import PromptMeter
 from ..engine.runtime.sequences import SequenceGroup, read
 from ..engine.sampling.distribution import Distribution
-from ..engine.sampling.heads import Heads, Made, Probabilities, contrast_of, decoded, made_of
+from ..engine.sampling.heads import Heads, Made, Probabilities, contrast_of, made_of
+from ..engine.sampling.step_rows import ALL, step_rows
 from ..privacy.disclosure import SessionDisclosure
 from ..serving.follow_up import Found, search_text
 from ..serving.gatherer import Find, nothing
@@ -319,7 +320,7 @@ class Drafter:
         drafted, mass = self.dialogue.exchange.drafted, self.begin.wire_mass
         contrast = contrast_of(self.begin.contrast, self.begin.eos, self.documents, step)
         disclosure, documents = self._disclosure, [passage.document for passage in self.found]
-        places = decoded(weighing.documents, contrast) if disclosure is None else None
+        rows = step_rows(weighing.documents, contrast, one_by_one=self._services.model.rows_cost)
 
         def then(heads: Heads) -> Made:
             if disclosure is None:
@@ -329,7 +330,7 @@ class Drafter:
         def done(outcome: Decoded[Made] | HocketError, seconds: float) -> None:
             self._on_distribution(decoding, outcome, seconds)
 
-        interrupt = self._grounded.decode(drafted.ids, then, done, places=places)
+        interrupt = self._grounded.decode(drafted.ids, then, done, rows=rows if disclosure is None else ALL)
         decoding = self._decoding = _Decoding(step, drafted.digest, weighing.log_h, interrupt)
 
     def _on_passages(self, outcome: Outcome[Passages]) -> None:

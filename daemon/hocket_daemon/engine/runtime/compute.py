@@ -20,7 +20,8 @@ import structlog
 from hocket_bus.errors import HocketError
 
 from ..preemption import Interrupt, Preempted, Together
-from ..sampling.heads import NO_HEADS, Heads
+from ..sampling.heads import NO_HEADS, Heads, stacked
+from ..sampling.step_rows import ALL, StepRows
 from ..segments import NOTHING, Segment
 from .pass_costs import PassCosts
 from .sequences import Prefill, SequenceGroup
@@ -56,14 +57,15 @@ Share: TypeAlias = Callable[[int], float]  # of a pass of so many tokens what it
 class DecodeRequest(Generic[T]):
     """The distributions behind `tokens` are wanted: `then` makes of the rows' heads what the session needs.
 
-    The group's rows at `places` are decoded, by default all; the others read nothing.
+    `rows` of the group are decoded, those that are wanted later in a pass of their own; they come last. The others read
+    nothing.
     """
 
     group: SequenceGroup
     tokens: list[int]
     then: Callable[[Heads], T]
     interrupt: Interrupt
-    places: Sequence[int] | None = None
+    rows: StepRows = ALL
 
 
 class Decoded(NamedTuple, Generic[T]):
@@ -94,7 +96,7 @@ def decode(
     any more.
     """
     tokens = sum(map(_width, requests)) + sum(map(len, prompt.tokens))
-    segments = [request.group.segment(request.tokens, share(tokens), request.places) for request in requests]
+    segments = [request.group.segment(request.tokens, share(tokens), request.rows.places) for request in requests]
     appended = [segment for segment in (*segments, prompt) if segment.rows]
     found = iter(read(appended, interrupt) if appended else [])
     taken = [
@@ -102,11 +104,26 @@ def decode(
         for request, segment in zip(requests, segments, strict=True)
     ]
     repeated = [request.group.repeated for request in requests]
-    rows = sum(len(each) for each, more in zip(taken, repeated, strict=True) if more >= 0)
     behind = next(found, NO_HEADS)
+    taken, missed = _with_more(read, requests, taken, interrupt)
+    repeated = [sum(each) for each in zip(repeated, missed, strict=True)]
+    rows = sum(len(each) for each, more in zip(taken, repeated, strict=True) if more >= 0)
     return [
         Decoded(request.then(each), rows, more) for request, each, more in zip(requests, taken, repeated, strict=True)
     ], behind
+
+
+def _with_more(
+    read: Read, requests: Sequence[DecodeRequest[T]], taken: Sequence[Heads], interrupt: Interrupt
+) -> tuple[list[Heads], list[int]]:
+    """The heads of all rows that are wanted, and the tokens that the later ones had to read beside the newest."""
+    found, missed = list(taken), [0] * len(requests)
+    asking = [at for at, request in enumerate(requests) if request.rows.asks(taken[at])]
+    segments = [requests[at].group.roll_back(requests[at].tokens, requests[at].rows.later) for at in asking]
+    for at, heads in zip(asking, read(segments, interrupt) if segments else (), strict=True):
+        group = requests[at].group
+        found[at], missed[at] = stacked([found[at], group.take(requests[at].tokens, heads)]), group.repeated
+    return found, missed
 
 
 @dataclass(slots=True, eq=False)
@@ -391,8 +408,8 @@ def _guarded(then: Callable[[Heads], object]) -> Callable[[Heads], object]:
 
 
 def _width(request: DecodeRequest[Any]) -> int:
-    """Rows that it decodes."""
-    return len(request.group.rows if request.places is None else request.places)
+    """Rows that it decodes at once."""
+    return len(request.group.rows if request.rows.places is None else request.rows.places)
 
 
 def _own(decoded: Decoded[Any]) -> Decoded[Any] | HocketError:

@@ -10,6 +10,7 @@ from hocket_bus.errors import HocketError
 
 from ..preemption import Interrupt, Preempted
 from ..sampling.heads import Heads
+from ..sampling.step_rows import ALL, StepRows
 from .compute import Compute, Decoded, DecodeRequest
 from .sequences import Prefill, SequenceGroup, metered
 
@@ -67,9 +68,9 @@ class Grounded:
         then: Callable[[Heads], T],
         done: Callable[[Decoded[T] | HocketError, float], None],
         *,
-        places: Sequence[int] | None = None,
+        rows: StepRows = ALL,
     ) -> Interrupt:
-        """What follows the rows at `places`, or all, behind `tokens`, and the seconds that its step took.
+        """What follows `rows` behind `tokens`, and the seconds that its step took.
 
         Where more tokens are missing than a part of a prompt has, they are read in parts first, beside others. The
         interrupt stops it.
@@ -77,7 +78,8 @@ class Grounded:
         group, ids, interrupt = self._group, list(tokens), Interrupt()
         assert group is not None
         self._decoding = interrupt
-        wanted = group.places(places)
+        wanted = group.places(rows.places)
+        every = [*wanted, *rows.later]
 
         def decode() -> None:
             began_s = time.monotonic()
@@ -88,18 +90,20 @@ class Grounded:
                         self._behind[place] = len(ids)
                     done(outcome, time.monotonic() - began_s)
 
-            self._compute.decode(DecodeRequest(group, ids, then, interrupt, wanted), decoded)
+            self._compute.decode(DecodeRequest(group, ids, then, interrupt, rows), decoded)
 
         def caught_up(outcome: HocketError | Preempted | None) -> None:
             if outcome is None:
+                for place in every:
+                    self._behind[place] = len(ids)
                 decode()
             elif isinstance(outcome, HocketError):
                 done(outcome, 0.0)
 
-        if sum(max(0, len(ids) - self._behind[place]) for place in wanted) <= group.model.prefill_tokens:
+        if sum(max(0, len(ids) - self._behind[place]) for place in every) <= group.model.prefill_tokens:
             decode()
         else:  # it has joined, or goes on, in the middle of an answer, or a row was left out for long
-            self._compute.prefill(metered(group.catch_up(ids, wanted), self._seen), interrupt, caught_up)
+            self._compute.prefill(metered(group.catch_up(ids, every), self._seen), interrupt, caught_up)
         return interrupt
 
     def close(self) -> None:

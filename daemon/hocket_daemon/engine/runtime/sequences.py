@@ -87,12 +87,13 @@ class SequenceGroup:
         That is wanted of the rows at `places`, or of all: one that was left out reads what it has missed. At least one
         token of each is read again, unless there are no tokens: then nothing is to be read.
         """
-        common = common_prefix_length(self._branch, tokens[:-1])
-        self._held = [min(held, common) for held in self._held]
+        common, self._places = common_prefix_length(self._branch, tokens), self.places(places)
+        again = max(0, len(tokens) - 1)
+        kept = [min(common, again) if place in self._places else common for place in range(len(self.rows))]
+        self._held = [min(both) for both in zip(self._held, kept, strict=True)]
         for row, prompt, held in zip(self.rows, self.prompts, self._held, strict=True):
             self.model.slots.roll_back(row, len(prompt) + held)
-        self._branch, self._proposed, self._known = tokens[:-1], [], None
-        self._places = self.places(places)
+        self._branch, self._proposed, self._known = list(tokens), [], None
         missing = [tokens[self._held[at] :] for at in self._places]
         self.repeated = sum(len(ids) - 1 for ids in missing) if tokens else 0
         return Segment([self.rows[at] for at in self._places], missing) if tokens else NOTHING

@@ -163,9 +163,13 @@ def made(heads: Heads, weights: list[float], wire_mass: float, contrast: Contras
 
 
 def made_of(heads: Heads, weights: list[float], wire_mass: float, contrast: Contrast | None = None) -> Made:
-    """The same of the heads of those rows alone that are `decoded`; what the others give is 0."""
+    """The same of the heads of those rows alone that are `decoded`; what the others give is 0.
+
+    The last of them may be left out where `is_contrasted` says so.
+    """
     heavy = [place for place, weight in enumerate(weights) if weight > 0]
-    found = made(heads, [weights[place] for place in heavy], wire_mass, contrast)
+    against = contrast if len(heads) > len(heavy) else None
+    found = made(heads, [weights[place] for place in heavy], wire_mass, against)
     if not weights:
         return found
     parts = np.zeros((len(weights), found.parts.shape[1]), found.parts.dtype)
@@ -193,16 +197,27 @@ def contrasted(
     if not contrast.strength:
         return rows
     found, floored = np.array(rows, np.float32), np.maximum(alone, _FLOOR)
-    ends = list(contrast.ends) if ids is None else np.isin(ids, contrast.ends)
-    plausible = rows >= np.maximum(PLAUSIBLE * rows.max(axis=1, keepdims=True), _FLOOR)
-    plausible[:, ends] = False
-    for row, among in zip(found, plausible, strict=True):
+    for row, among in zip(found, _plausible(ids, rows, contrast), strict=True):
         own = row[among].astype(np.float64)
         if len(own):
             logs = np.log(own) + contrast.strength * np.log(own / floored[among])
             raised = np.exp(logs - logs.max())
             row[among] = own.sum() / raised.sum() * raised
     return found
+
+
+def is_contrasted(heads: Heads, contrast: Contrast) -> bool:
+    """Whether any of these rows would be another one: V keeps its mass, so where it has one id this keeps its own."""
+    ids, rows = heads.aligned()
+    return contrast.strength > 0 and bool((_plausible(ids, rows, contrast).sum(axis=1) > 1).any())
+
+
+def _plausible(ids: NDArray[np.int32] | None, rows: Probabilities, contrast: Contrast) -> NDArray[np.bool_]:
+    """V of each row, [rows, ids]."""
+    ends = list(contrast.ends) if ids is None else np.isin(ids, contrast.ends)
+    plausible = rows >= np.maximum(PLAUSIBLE * rows.max(axis=1, keepdims=True), _FLOOR)
+    plausible[:, ends] = False
+    return plausible
 
 
 def mix(rows: Probabilities, weights: list[float]) -> Probabilities:

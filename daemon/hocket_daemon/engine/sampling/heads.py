@@ -215,7 +215,7 @@ def is_contrasted(heads: Heads, contrast: Contrast) -> bool:
 def _plausible(ids: NDArray[np.int32] | None, rows: Probabilities, contrast: Contrast) -> NDArray[np.bool_]:
     """V of each row, [rows, ids]."""
     ends = list(contrast.ends) if ids is None else np.isin(ids, contrast.ends)
-    plausible = rows >= np.maximum(PLAUSIBLE * rows.max(axis=1, keepdims=True), _FLOOR)
+    plausible: NDArray[np.bool_] = rows >= np.maximum(PLAUSIBLE * rows.max(axis=1, keepdims=True), _FLOOR)
     plausible[:, ends] = False
     return plausible
 

@@ -80,6 +80,7 @@ class FakeModel:
     vocabulary = FIRST + len(CHARACTERS)
     prefill_tokens = 16
     reads_ahead = True
+    rows_cost = False
     shape = Shape(2, 8, 2, 32, vocabulary)
 
     def __init__(self, seed: int = 0, *, slots: int = 16, context: int = 512) -> None:

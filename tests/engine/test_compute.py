@@ -55,9 +55,9 @@ class Session:
 
     name: str
     rows: tuple[int] = (0,)
-    appended: int = 1
+    repeated: int = 0
 
-    def segment(self, _: list[int], pass_tokens: int) -> Segment:
+    def segment(self, _: list[int], pass_tokens: int, places: object) -> Segment:
         return Segment([0], [self.name])  # type: ignore[list-item]
 
     def take(self, _: list[int], read: Heads) -> Heads:

@@ -22,11 +22,12 @@ from ..engine.runtime.likelihood import NO_LIKELIHOODS
 from ..engine.runtime.prompt_meter import PromptMeter
 from ..engine.runtime.sequences import SequenceGroup, read
 from ..engine.sampling.distribution import Distribution
-from ..engine.sampling.heads import Heads, Made, Probabilities, contrast_of, made
+from ..engine.sampling.heads import Heads, Made, Probabilities, contrast_of, made_of
+from ..engine.sampling.step_rows import ALL, step_rows
 from ..privacy.disclosure import SessionDisclosure
 from ..serving.follow_up import Found, search_text
 from ..serving.gatherer import Find, nothing
-from ..serving.passage_weights import explained, weigh
+from ..serving.passage_weights import LEAST, explained, weigh
 from ..serving.prefix import PrefixChain
 from ..serving.retrieval import NO_PASSAGES
 from ..serving.services import Services
@@ -102,7 +103,7 @@ class Talk(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Weighing:
-    """The documents' weights within the side, and the side's log h."""
+    """The documents' weights within the side, 0 of those that weigh next to nothing, and the side's log h."""
 
     documents: list[float]
     log_h: float | None
@@ -123,11 +124,13 @@ class RelevanceWeights:
         *,
         on_news: Callable[[], None],
         on_static: Callable[[HocketError], None],
+        least: float = LEAST,
     ) -> None:
         """`scorer` asks how well passages match a text, by a named scorer, and hands over scores in their order.
 
         `decode` turns answer ids into text; `on_news` is called when weights have come that may be waited for,
         `on_static` once where there will be no more: what is not weighed yet is weighed by the question alone.
+        `least` is as `weigh` has it.
         """
         self._begin = begin
         self._found = found.passages
@@ -135,6 +138,7 @@ class RelevanceWeights:
         self._decode = decode
         self._on_news = on_news
         self._on_static = on_static
+        self._least = least
         self._dynamic = begin.weights in REWEIGHED and bool(self._found.passages)
         self._scores = [0.0 if begin.weights == "off" else passage.score for passage in self._found.passages]
         self._likelihoods = NO_LIKELIHOODS
@@ -187,7 +191,7 @@ class RelevanceWeights:
         self._on_news()
 
     def _weighing(self, scores: list[float]) -> Weighing:
-        return Weighing(*weigh(scores, self._begin.relevance_temperature, self._likelihoods))
+        return Weighing(*weigh(scores, self._begin.relevance_temperature, self._likelihoods, least=self._least))
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +224,8 @@ class Drafter:
     ) -> None:
         """`side` is the "cloud" where another side leads. `find` looks for passages instead of a search.
 
-        `disclosure` bounds what drafts tell of the passages.
+        `disclosure` bounds what drafts tell of the passages. It counts what would be said without each of them, so then
+        all rows are decoded, whatever they weigh.
         """
         self.begin = begin
         self.dialogue = dialogue
@@ -316,16 +321,17 @@ class Drafter:
         drafted, mass = self.dialogue.exchange.drafted, self.begin.wire_mass
         contrast = contrast_of(self.begin.contrast, self.begin.eos, self.documents, step)
         disclosure, documents = self._disclosure, [passage.document for passage in self.found]
+        rows = step_rows(weighing.documents, contrast, one_by_one=self._services.model.rows_cost)
 
         def then(heads: Heads) -> Made:
             if disclosure is None:
-                return made(heads, weighing.documents, mass, contrast)
+                return made_of(heads, weighing.documents, mass, contrast)
             return disclosure.made(step, heads, weighing.documents, documents, wire_mass=mass, contrast=contrast)
 
         def done(outcome: Decoded[Made] | HocketError, seconds: float) -> None:
             self._on_distribution(decoding, outcome, seconds)
 
-        interrupt = self._grounded.decode(drafted.ids, then, done)
+        interrupt = self._grounded.decode(drafted.ids, then, done, rows=rows if disclosure is None else ALL)
         decoding = self._decoding = _Decoding(step, drafted.digest, weighing.log_h, interrupt)
 
     def _on_passages(self, outcome: Outcome[Passages]) -> None:
@@ -347,6 +353,7 @@ class Drafter:
             self._services.model.text,
             on_news=self.draft_next,
             on_static=self._on_static,
+            least=LEAST if self._disclosure is None else 0.0,
         )
         self._prefill(list(map(headed, self.found)))
 

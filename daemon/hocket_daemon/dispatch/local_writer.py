@@ -19,8 +19,9 @@ from ..engine.runtime.compute import Decoded
 from ..engine.runtime.grounded import Grounded
 from ..engine.runtime.sequences import SequenceGroup, read, rows_of
 from ..engine.sampling.drawing import Rule, sample
-from ..engine.sampling.heads import Heads, Made, Table, contrast_of, made, within
+from ..engine.sampling.heads import Heads, Made, Table, contrast_of, made_of, within
 from ..engine.sampling.ranking import UNRANKED, Ranking, ranking
+from ..engine.sampling.step_rows import step_rows
 from ..serving.gatherer import Find, nothing
 from ..serving.passage_weights import weigh
 from ..serving.prefix import PrefixChain
@@ -198,13 +199,14 @@ class LocalWriter:
         contrast = contrast_of(opening.contrast, opening.eos, len(self.passages), len(tokens))
 
         def then(heads: Heads) -> _Drawn:
-            found = made(heads, weights, mass, contrast)
+            found = made_of(heads, weights, mass, contrast)
             return _Drawn(found, sample(rule, len(tokens), found.distribution))
 
         def done(outcome: Decoded[_Drawn] | HocketError, _: float) -> None:
             self._on_decoded(step, outcome)
 
-        step = self._step = self._grounded.decode(tokens, then, done)
+        rows = step_rows(weights, contrast, one_by_one=self._services.model.rows_cost)
+        step = self._step = self._grounded.decode(tokens, then, done, rows=rows)
 
     def _on_decoded(self, step: Interrupt, outcome: Decoded[_Drawn] | HocketError) -> None:
         if isinstance(outcome, Decoded):

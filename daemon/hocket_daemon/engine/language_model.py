@@ -110,6 +110,10 @@ class LanguageModel(Protocol):
         """Whether a row may be given several tokens in a decode step at little more cost than one."""
 
     @property
+    def rows_cost(self) -> bool:
+        """Whether a decode step takes about as long as it has rows: a row is then no cheaper than a pass of its own."""
+
+    @property
     def slots(self) -> Memory:
         """The KV memory."""
 

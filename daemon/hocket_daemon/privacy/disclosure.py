@@ -69,7 +69,7 @@ class SessionDisclosure:
             kept = [at for at, name in enumerate(names) if name not in charge.refused]
             if not kept:
                 raise TOLD_ALL
-            heads, weights = _rows(heads, [*kept, len(names)]), _shares([weights[at] for at in kept])
+            heads, weights = heads.of_rows([*kept, len(names)]), _shares([weights[at] for at in kept])
             names = [names[at] for at in kept]
 
     def confirm(self, step: int, token: int) -> None:
@@ -79,10 +79,6 @@ class SessionDisclosure:
         if self._budget is not None and found is not None:
             moved = found.moved(token)
             self._budget.refund(day, {name: most - moved[name] for name, most in found.most().items()})
-
-
-def _rows(heads: Heads, kept: Sequence[int]) -> Heads:
-    return Heads(heads.probabilities[kept], None if heads.ids is None else heads.ids[kept])
 
 
 def _shares(weights: Sequence[float]) -> list[float]:

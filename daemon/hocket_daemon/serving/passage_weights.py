@@ -7,16 +7,22 @@ from numpy.typing import NDArray
 
 from ..engine.runtime.likelihood import NO_LIKELIHOODS
 
+LEAST = 0.02  # of the heaviest passage's weight: one that weighs less says nothing, and its row is not decoded
 MIN_PART = 0.02  # of what explains a text: a passage that explains none of it keeps a say
 ROUNDS = 30  # of expectation maximisation
 
 
 def weigh(
-    scores: list[float], temperature: float, likelihoods: NDArray[np.float64] = NO_LIKELIHOODS
+    scores: list[float],
+    temperature: float,
+    likelihoods: NDArray[np.float64] = NO_LIKELIHOODS,
+    *,
+    least: float = LEAST,
 ) -> tuple[list[float], float | None]:
     """The documents' weights, softmax(R/τ), and log h = logsumexp(R/τ); no documents: no weights and None.
 
-    With `likelihoods`, [documents, tokens], each weight is multiplied by the document's part in the question.
+    With `likelihoods`, [documents, tokens], each weight is multiplied by the document's part in the question. A weight
+    below `least` times the largest is 0, and the others then sum to 1; log h is of all of them.
     """
     if not scores:
         return [], None
@@ -24,7 +30,16 @@ def weigh(
     if likelihoods.size:
         logits += np.log(parts(likelihoods))
     log_h = float(logits.max() + np.log(np.exp(logits - logits.max()).sum()))
-    return [float(weight) for weight in np.exp(logits - log_h)], log_h
+    return _without_light(np.exp(logits - log_h), least).tolist(), log_h
+
+
+def _without_light(weights: NDArray[np.float64], least: float) -> NDArray[np.float64]:
+    """Not relative to 1 but to the heaviest, which so stays, as do any number of equal ones."""
+    light = weights < least * weights.max()
+    if not light.any():
+        return weights
+    left = np.where(light, 0.0, weights)
+    return np.asarray(left / left.sum())
 
 
 def parts(likelihoods: NDArray[np.float64]) -> NDArray[np.float64]:

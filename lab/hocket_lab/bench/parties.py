@@ -20,7 +20,7 @@ from hocket_daemon.engine.sampling.bounded import bounded
 from hocket_daemon.engine.sampling.distribution import Distribution
 from hocket_daemon.engine.sampling.drawing import Rule, draw
 from hocket_daemon.engine.sampling.heads import Heads, contrast_of, made
-from hocket_daemon.serving.passage_weights import explained, weigh
+from hocket_daemon.serving.passage_weights import LEAST, explained, weigh
 from hocket_lab.forcing import read_at_once
 
 Scores = Callable[[str, Sequence[str]], list[float]]  # how well passages match a text
@@ -153,7 +153,8 @@ class Parties:
     def _weigh(self, party: int, one: Writing, ids: list[int]) -> tuple[list[float], float | None]:
         texts = one.texts[party]
         scores = [0.0] * len(texts) if self._weights == "off" or not texts else self._compared(one, texts, ids)
-        return weigh(scores, self._settings.relevance_temperature, one.groups[party].likelihoods)
+        least = 0.0 if self._bits(party) else LEAST
+        return weigh(scores, self._settings.relevance_temperature, one.groups[party].likelihoods, least=least)
 
     def _compared(self, one: Writing, texts: Texts, ids: list[int]) -> list[float]:
         text = self._query(one, ids)

@@ -33,6 +33,7 @@ class GGUFModel(Worded, Keeping):
     """Weights, tokenizer and rows. Used by one thread at a time."""
 
     reads_ahead = False  # two tokens of a row cost 1.5 to 2.1 of a step: reading ahead costs what it saves
+    rows_cost = True
     slots: _LlamaRows
 
     def __init__(self, settings: ModelSettings, file: Path, kv: KVSettings | None = None, why: str = "") -> None:

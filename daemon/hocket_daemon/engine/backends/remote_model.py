@@ -28,7 +28,7 @@ class RemoteModel(Worded):
 
     precision, why = "as the server has it", ""
     prefill_tokens = PREFILL_TOKENS
-    reads_ahead = False
+    reads_ahead = rows_cost = False
     stored: DocumentStore | None = None
 
     def __init__(self, settings: ModelSettings, folder: Path, name: str, place: str) -> None:

@@ -39,6 +39,7 @@ class TransformersModel(Worded, Keeping):
     """Weights, tokenizer and slots. Used by one thread at a time."""
 
     tokenizer: PreTrainedTokenizerBase
+    rows_cost = False
     slots: Slots
 
     def __init__(self, settings: ModelSettings, side: Side, kv: KVSettings | None = None, why: str = "") -> None:

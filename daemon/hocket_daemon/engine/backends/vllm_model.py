@@ -35,6 +35,7 @@ class VllmModel(Worded):
     tokenizer: PreTrainedTokenizerBase
     slots: VllmRows
     stored = None
+    rows_cost = False
     reads_ahead = False  # a row that gets more than one token is a prompt's part to vLLM
 
     def __init__(self, settings: ModelSettings, side: Side, why: str = "") -> None:

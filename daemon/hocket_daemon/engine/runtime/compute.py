@@ -20,7 +20,8 @@ import structlog
 from hocket_bus.errors import HocketError
 
 from ..preemption import Interrupt, Preempted, Together
-from ..sampling.heads import NO_HEADS, Heads
+from ..sampling.heads import NO_HEADS, Heads, stacked
+from ..sampling.step_rows import ALL, StepRows
 from ..segments import NOTHING, Segment
 from .pass_costs import PassCosts
 from .sequences import Prefill, SequenceGroup
@@ -54,19 +55,25 @@ Share: TypeAlias = Callable[[int], float]  # of a pass of so many tokens what it
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecodeRequest(Generic[T]):
-    """The distributions behind `tokens` are wanted: `then` makes of the rows' heads what the session needs."""
+    """The distributions behind `tokens` are wanted: `then` makes of the rows' heads what the session needs.
+
+    `rows` of the group are decoded, those that are wanted later in a pass of their own; they come last. The others read
+    nothing.
+    """
 
     group: SequenceGroup
     tokens: list[int]
     then: Callable[[Heads], T]
     interrupt: Interrupt
+    rows: StepRows = ALL
 
 
 class Decoded(NamedTuple, Generic[T]):
     """What became of a request, and how many rows were decoded together with its own.
 
     `repeated` tokens, of all its rows, had to be read beside the newest of each: such as had been read and were rolled
-    back, and such as are proposed. Where nothing had to be read, since it was proposed before, they are less than 0.
+    back, such as a row has missed, and such as are proposed. Where nothing had to be read, since all of it was proposed
+    before, they are less than 0.
     """
 
     value: T
@@ -88,20 +95,35 @@ def decode(
     Returns what became of the requests, and what follows the prompt's rows. Raises Preempted when nobody wants the pass
     any more.
     """
-    tokens = sum(len(request.group.rows) for request in requests) + sum(map(len, prompt.tokens))
-    segments = [request.group.segment(request.tokens, share(tokens)) for request in requests]
+    tokens = sum(map(_width, requests)) + sum(map(len, prompt.tokens))
+    segments = [request.group.segment(request.tokens, share(tokens), request.rows.places) for request in requests]
     appended = [segment for segment in (*segments, prompt) if segment.rows]
     found = iter(read(appended, interrupt) if appended else [])
     taken = [
         request.group.take(request.tokens, next(found) if segment.rows else None)
         for request, segment in zip(requests, segments, strict=True)
     ]
-    repeated = [_repeated(request) for request in requests]
-    rows = sum(len(each) for each, more in zip(taken, repeated, strict=True) if more >= 0)
+    repeated = [request.group.repeated for request in requests]
     behind = next(found, NO_HEADS)
+    taken, missed = _with_more(read, requests, taken, interrupt)
+    repeated = [sum(each) for each in zip(repeated, missed, strict=True)]
+    rows = sum(len(each) for each, more in zip(taken, repeated, strict=True) if more >= 0)
     return [
         Decoded(request.then(each), rows, more) for request, each, more in zip(requests, taken, repeated, strict=True)
     ], behind
+
+
+def _with_more(
+    read: Read, requests: Sequence[DecodeRequest[T]], taken: Sequence[Heads], interrupt: Interrupt
+) -> tuple[list[Heads], list[int]]:
+    """The heads of all rows that are wanted, and the tokens that the later ones had to read beside the newest."""
+    found, missed = list(taken), [0] * len(requests)
+    asking = [at for at, request in enumerate(requests) if request.rows.asks(taken[at])]
+    segments = [requests[at].group.roll_back(requests[at].tokens, requests[at].rows.later) for at in asking]
+    for at, heads in zip(asking, read(segments, interrupt) if segments else (), strict=True):
+        group = requests[at].group
+        found[at], missed[at] = stacked([found[at], group.take(requests[at].tokens, heads)]), group.repeated
+    return found, missed
 
 
 @dataclass(slots=True, eq=False)
@@ -385,9 +407,9 @@ def _guarded(then: Callable[[Heads], object]) -> Callable[[Heads], object]:
     return lambda rows: outcome_of(partial(then, rows))
 
 
-def _repeated(request: DecodeRequest[Any]) -> int:
-    """Tokens of all rows that its last distribution had to read beside the newest of each, which the prompt's has."""
-    return (request.group.appended - 1) * len(request.group.rows) if request.tokens else 0
+def _width(request: DecodeRequest[Any]) -> int:
+    """Rows that it decodes at once."""
+    return len(request.group.rows if request.rows.places is None else request.rows.places)
 
 
 def _own(decoded: Decoded[Any]) -> Decoded[Any] | HocketError:

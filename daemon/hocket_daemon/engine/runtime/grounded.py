@@ -10,6 +10,7 @@ from hocket_bus.errors import HocketError
 
 from ..preemption import Interrupt, Preempted
 from ..sampling.heads import Heads
+from ..sampling.step_rows import ALL, StepRows
 from .compute import Compute, Decoded, DecodeRequest
 from .sequences import Prefill, SequenceGroup, metered
 
@@ -30,7 +31,7 @@ class Grounded:
         self._seen = seen
         self._reading = Interrupt()
         self._group: SequenceGroup | None = None
-        self._behind = 0  # tokens behind which was decoded last
+        self._behind = list[int]()  # of each row the tokens behind which it was decoded last
         self._decoding: Interrupt | None = None
         self._closed = False
 
@@ -62,36 +63,47 @@ class Grounded:
         self._reading.set()
 
     def decode(
-        self, tokens: Sequence[int], then: Callable[[Heads], T], done: Callable[[Decoded[T] | HocketError, float], None]
+        self,
+        tokens: Sequence[int],
+        then: Callable[[Heads], T],
+        done: Callable[[Decoded[T] | HocketError, float], None],
+        *,
+        rows: StepRows = ALL,
     ) -> Interrupt:
-        """What follows the rows behind `tokens`, and the seconds that its step took; the interrupt stops it.
+        """What follows `rows` behind `tokens`, and the seconds that its step took.
 
-        Where more tokens are missing than a part of a prompt has, they are read in parts first, beside others.
+        Where more tokens are missing than a part of a prompt has, they are read in parts first, beside others. The
+        interrupt stops it.
         """
         group, ids, interrupt = self._group, list(tokens), Interrupt()
         assert group is not None
         self._decoding = interrupt
+        wanted = group.places(rows.places)
+        every = [*wanted, *rows.later]
 
         def decode() -> None:
             began_s = time.monotonic()
 
             def decoded(outcome: Decoded[T] | HocketError | Preempted) -> None:
                 if not isinstance(outcome, Preempted):
-                    self._behind = len(ids)
+                    for place in wanted:
+                        self._behind[place] = len(ids)
                     done(outcome, time.monotonic() - began_s)
 
-            self._compute.decode(DecodeRequest(group, ids, then, interrupt), decoded)
+            self._compute.decode(DecodeRequest(group, ids, then, interrupt, rows), decoded)
 
         def caught_up(outcome: HocketError | Preempted | None) -> None:
             if outcome is None:
+                for place in every:
+                    self._behind[place] = len(ids)
                 decode()
             elif isinstance(outcome, HocketError):
                 done(outcome, 0.0)
 
-        if (len(ids) - self._behind) * len(group.rows) <= group.model.prefill_tokens:
+        if sum(max(0, len(ids) - self._behind[place]) for place in every) <= group.model.prefill_tokens:
             decode()
-        else:  # it has joined, or goes on, in the middle of an answer
-            self._compute.prefill(metered(group.catch_up(ids), self._seen), interrupt, caught_up)
+        else:  # it has joined, or goes on, in the middle of an answer, or a row was left out for long
+            self._compute.prefill(metered(group.catch_up(ids, every), self._seen), interrupt, caught_up)
         return interrupt
 
     def close(self) -> None:
@@ -108,7 +120,7 @@ class Grounded:
         if self._closed or self._group is not None:  # the second: given up, and read again before that was heeded
             self._free(group)
         else:
-            self._group = group
+            self._group, self._behind = group, [0] * len(group.rows)
             done(group)
 
     def _free(self, group: SequenceGroup) -> None:

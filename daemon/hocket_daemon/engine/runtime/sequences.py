@@ -1,7 +1,8 @@
 """Rows that are continued together: a prompt in each, and behind it the same tokens in all.
 
 A question over passages has a row for each passage, and one for itself alone where they are set against it (`read`); a
-plain prompt has one (`read_prompt`, `read_text`).
+plain prompt has one (`read_prompt`, `read_text`). A row that nobody wants for a while is left out of passes, and reads
+what it has missed once somebody does.
 """
 
 from __future__ import annotations
@@ -40,10 +41,12 @@ class SequenceGroup:
         self.prompts = prompts
         self.rows = model.slots.take(len(prompts))
         self.documents: list[tuple[int, Prefix]] = []  # that stand at the beginning of rows, for the model to keep
-        self.appended = 0  # tokens of the last distribution's that had to be read for it, in each row
+        self.repeated = 0  # tokens of all rows that the last distribution had to read beside the newest of each
         self.likelihoods = NO_LIKELIHOODS  # of the question's tokens under each row, where they were wanted
-        self._fed: list[int] = []
-        self._proposed: list[int] = []  # of these, behind the tokens that were asked for
+        self._branch: list[int] = []  # tokens of which every row holds a beginning behind its prompt
+        self._held = [0] * len(prompts)  # so many of them
+        self._places: Sequence[int] = range(len(prompts))  # of the rows that the last distribution was wanted of
+        self._proposed: list[int] = []  # of the branch, behind the tokens that were asked for
         self._known: ReadAhead | None = None
         self._lookup = Lookup(prompts, model.eos)
 
@@ -78,56 +81,71 @@ class SequenceGroup:
         self._first = stacked([first[row] for row in self.rows])
         return np.concatenate(probabilities)
 
-    def roll_back(self, tokens: list[int]) -> Segment:
-        """Roll the rows back to what they share with `tokens`; what is then to be read for the distribution behind.
+    def roll_back(self, tokens: list[int], places: Sequence[int] | None = None) -> Segment:
+        """Roll all rows back to what they share with `tokens`; what is then to be read for the distribution behind.
 
-        At least one token is read again, unless there are no tokens: then nothing is to be read.
+        That is wanted of the rows at `places`, or of all: one that was left out reads what it has missed. At least one
+        token of each is read again, unless there are no tokens: then nothing is to be read.
         """
-        common = common_prefix_length(self._fed, tokens[:-1])
-        self.appended = len(tokens) - common
-        self._proposed, self._known = [], None
-        for row, prompt in zip(self.rows, self.prompts, strict=True):
-            self.model.slots.roll_back(row, len(prompt) + common)
-        self._fed = tokens[:common]
-        return Segment(self.rows, [tokens[common:]] * len(self.rows)) if tokens else NOTHING
+        common, self._places = common_prefix_length(self._branch, tokens), self.places(places)
+        again = max(0, len(tokens) - 1)
+        kept = [min(common, again) if place in self._places else common for place in range(len(self.rows))]
+        self._held = [min(both) for both in zip(self._held, kept, strict=True)]
+        for row, prompt, held in zip(self.rows, self.prompts, self._held, strict=True):
+            self.model.slots.roll_back(row, len(prompt) + held)
+        self._branch, self._proposed, self._known = list(tokens), [], None
+        missing = [tokens[self._held[at] :] for at in self._places]
+        self.repeated = sum(len(ids) - 1 for ids in missing) if tokens else 0
+        return Segment([self.rows[at] for at in self._places], missing) if tokens else NOTHING
 
-    def segment(self, tokens: list[int], share: float) -> Segment:
+    def segment(self, tokens: list[int], share: float, places: Sequence[int] | None = None) -> Segment:
         """The same with what `tokens` likely go on with; nothing where it is known what follows them.
 
-        `share` of the pass, in (0, 1], is taken up by tokens.
+        `share` of the pass, in (0, 1], is taken up by tokens. Nothing is read ahead where a row has missed something.
         """
-        if self._known is not None and self._known.behind(tokens) is not None:
-            self.appended = 0
+        if self._knows(tokens, self.places(places)):
+            self.repeated = -len(self._places)
             return NOTHING
-        segment = self.roll_back(tokens)
-        if self.appended != 1 or not self.model.reads_ahead:
+        segment = self.roll_back(tokens, places)
+        if not tokens or self.repeated or not self.model.reads_ahead:
             return segment
         room = max(0, self.model.slots.context - self.length - 1)
         self._proposed = proposal(self._lookup, tokens, share)[:room]
-        self.appended += len(self._proposed)
+        self.repeated = len(self._proposed) * len(self._places)
         ids = [*segment.tokens[0], *self._proposed]
-        return Segment(self.rows, [ids] * len(self.rows), every=bool(self._proposed))
+        return Segment(segment.rows, [ids] * len(segment.rows), every=bool(self._proposed))
 
-    def catch_up(self, tokens: list[int]) -> Prefill[None]:
-        """Read what the rows lack of `tokens` but for the last, in parts: a decode request would read all at once.
+    def catch_up(self, tokens: list[int], places: Sequence[int] | None = None) -> Prefill[None]:
+        """Read what the rows at `places` lack of `tokens` but for the last, in parts: a decode request would at once.
 
         What was read when it is interrupted need not be read again.
         """
-        self.roll_back(tokens)
-        width = max(1, self.model.prefill_tokens // len(self.rows))
-        while part := tokens[len(self._fed) : -1][:width]:
-            yield Segment(self.rows, [part] * len(self.rows))
-            self._fed = self._fed + part
+        at = {self.rows[place]: place for place in self.places(places)}
+        self.roll_back(tokens, places)
+        missing = [tokens[self._held[place] : -1] for place in at.values()]
+        for segment in in_passes(list(at), missing, self.model.prefill_tokens):
+            yield segment
+            for row, ids in zip(segment.rows, segment.tokens, strict=True):
+                self._held[at[row]] += len(ids)
 
     def take(self, tokens: list[int], read: Heads | None) -> Heads:
-        """What follows the rows behind `tokens`; `read` is what their segment gave, if any."""
+        """What follows the rows that were wanted behind `tokens`; `read` is what their segment gave, if any."""
         if read is None:
-            return self._first if not tokens else self._read_ahead(tokens)
-        self._fed = [*tokens, *self._proposed]
+            return self._first.of_rows(self._places) if not tokens else self._read_ahead(tokens)
+        self._branch = [*tokens, *self._proposed]
+        for place in self._places:
+            self._held[place] = len(self._branch)
         if not self._proposed:
             return read
-        self._known = ReadAhead(self._fed, len(tokens), read)
+        self._known = ReadAhead(self._branch, len(tokens), read)
         return self._read_ahead(tokens)
+
+    def places(self, wanted: Sequence[int] | None) -> list[int]:
+        """Where in `rows` those stand that are wanted; None: all."""
+        return list(range(len(self.rows)) if wanted is None else wanted)
+
+    def _knows(self, tokens: list[int], places: list[int]) -> bool:
+        return self._known is not None and self._known.behind(tokens) is not None and places == list(self._places)
 
     def _read_ahead(self, tokens: list[int]) -> Heads:
         found = self._known.behind(tokens) if self._known is not None else None

@@ -48,6 +48,11 @@ class Heads:
         here = slice(place, place + 1)
         return Heads(self.probabilities[here], None if self.ids is None else self.ids[here])
 
+    def of_rows(self, places: Sequence[int]) -> Heads:
+        """Those behind some places, in that order."""
+        chosen = list(places)
+        return Heads(self.probabilities[chosen], None if self.ids is None else self.ids[chosen])
+
     def of(self, token: int, vocabulary: int) -> float:
         """The probability of a token behind the first place; of one that is left out the average of all such."""
         (ids, values), *_ = self._named()
@@ -157,6 +162,27 @@ def made(heads: Heads, weights: list[float], wire_mass: float, contrast: Contras
     return Made(distribution, parts * np.array(weights, np.float32)[:, None] if weights else parts)
 
 
+def made_of(heads: Heads, weights: list[float], wire_mass: float, contrast: Contrast | None = None) -> Made:
+    """The same of the heads of those rows alone that are `decoded`; what the others give is 0.
+
+    The last of them may be left out where `is_contrasted` says so.
+    """
+    heavy = [place for place, weight in enumerate(weights) if weight > 0]
+    against = contrast if len(heads) > len(heavy) else None
+    found = made(heads, [weights[place] for place in heavy], wire_mass, against)
+    if not weights:
+        return found
+    parts = np.zeros((len(weights), found.parts.shape[1]), found.parts.dtype)
+    parts[heavy] = found.parts
+    return found._replace(parts=parts)
+
+
+def decoded(weights: Sequence[float], contrast: Contrast | None) -> list[int]:
+    """Places of the rows that `made` depends on: those that weigh anything, and the last where they are contrasted."""
+    heavy = [place for place, weight in enumerate(weights) if weight > 0]
+    return [*heavy, len(weights)] if contrast is not None or not weights else heavy
+
+
 def contrasted(
     ids: NDArray[np.int32] | None, rows: Probabilities, alone: Probabilities, contrast: Contrast
 ) -> Probabilities:
@@ -171,16 +197,27 @@ def contrasted(
     if not contrast.strength:
         return rows
     found, floored = np.array(rows, np.float32), np.maximum(alone, _FLOOR)
-    ends = list(contrast.ends) if ids is None else np.isin(ids, contrast.ends)
-    plausible = rows >= np.maximum(PLAUSIBLE * rows.max(axis=1, keepdims=True), _FLOOR)
-    plausible[:, ends] = False
-    for row, among in zip(found, plausible, strict=True):
+    for row, among in zip(found, _plausible(ids, rows, contrast), strict=True):
         own = row[among].astype(np.float64)
         if len(own):
             logs = np.log(own) + contrast.strength * np.log(own / floored[among])
             raised = np.exp(logs - logs.max())
             row[among] = own.sum() / raised.sum() * raised
     return found
+
+
+def is_contrasted(heads: Heads, contrast: Contrast) -> bool:
+    """Whether any of these rows would be another one: V keeps its mass, so where it has one id this keeps its own."""
+    ids, rows = heads.aligned()
+    return contrast.strength > 0 and bool((_plausible(ids, rows, contrast).sum(axis=1) > 1).any())
+
+
+def _plausible(ids: NDArray[np.int32] | None, rows: Probabilities, contrast: Contrast) -> NDArray[np.bool_]:
+    """V of each row, [rows, ids]."""
+    ends = list(contrast.ends) if ids is None else np.isin(ids, contrast.ends)
+    plausible: NDArray[np.bool_] = rows >= np.maximum(PLAUSIBLE * rows.max(axis=1, keepdims=True), _FLOOR)
+    plausible[:, ends] = False
+    return plausible
 
 
 def mix(rows: Probabilities, weights: list[float]) -> Probabilities:

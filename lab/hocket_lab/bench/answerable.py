@@ -1,8 +1,8 @@
 """`hocket bench answerable`: can a model that has read tell better than a cosine that no passage answers a question?
 
 Of each question: how near its passages are (cosine, and the share of its words by rarity), how much likelier the best
-passage makes it than nothing does, how much likelier and surer the first token of its answer is, and what the model says when it is
-asked. Rules over these are fitted on one half and reported on the other, beside the product's.
+passage makes it than nothing does, how much likelier and surer the first token of its answer is, and what the model
+says when it is asked. Rules over these are fitted on one half and reported on the other, beside the product's.
 """
 
 from __future__ import annotations

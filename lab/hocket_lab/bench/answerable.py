@@ -56,6 +56,7 @@ RULES: Mapping[str, Sequence[str]] = {
 TODAY = "today"
 LOST, SAID = 0.03, 0.6  # of questions that are answered, at most; of those that are not, at least
 BINS = 10
+COLUMNS = ("rule", "area", ANSWERABLE, f"{ANSWERABLE}, {OWN}", UNANSWERABLE, f"{UNANSWERABLE}, {OWN}", UNREAD)
 WORDS = 64  # of a passage, as a small model reads it
 _ASK = 'Can the question "{}" be answered from this passage? Say Yes or No.'
 _YES, _NO = ("Yes", " Yes", "yes", " yes"), ("No", " No", "no", " no")
@@ -99,7 +100,7 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
             report.add(row)
     report.summary = summary(report.rows, settings.chosen)
     claim(report)
-    return report.finish()
+    return report.finish(COLUMNS)
 
 
 # --- what is asked

@@ -98,6 +98,11 @@ MEASURED: Mapping[str, tuple[str, ...]] = {  # by words of a command; of several
     "bench shown": (*_COMPOSED, "lab/bench/shown.py"),
     "bench typing": (*_COMPOSED, "lab/bench/typing.py"),
     "bench formats": (*_STREAMED, "lab/bench/llama_loop.py", "lab/bench/formats.py"),
+    "bench answerable": (
+        *("daemon/serving", "daemon/aggregation/settings.py", "daemon/engine", "retrieval"),
+        *("lab/bench/answerable.json", "lab/bench/answerable.py", "lab/bench/question_sets.py"),
+        *("lab/bench/rule.py", "lab/bench/unknown.py"),
+    ),
     "bench unknown": (
         "daemon/serving/evidence.py",
         "daemon/aggregation/settings.py",

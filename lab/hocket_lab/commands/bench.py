@@ -44,6 +44,10 @@ BENCHMARKS = {  # module of hocket_lab.bench with Settings and run: what it meas
         "How often a question is said to be about nothing that was read, rightly and wrongly.",
         "--data FOLDER --json unknown.json",
     ),
+    "answerable": (
+        "Can a model that has read tell better than a cosine that no passage answers a question?",
+        "--model qwen2.5-coder-0.5b --data FOLDER --json answerable.json",
+    ),
     "gateway": ("What an answer over HTTP takes beside the plain client's.", "--json gateway.json"),
     "crowd": (
         "A gateway under clients that leave, read slowly or say half: its memory, and what a neighbour waits.",

@@ -18,7 +18,7 @@ _HEADINGS = "§ "
 _BETWEEN = " › "
 
 
-class Passage(Protocol):
+class HasNames(Protocol):
     """A text, its place in its document, such as "p. 3, § Deposit", and the document's name and title."""
 
     @property
@@ -47,7 +47,7 @@ class Placed(NamedTuple):
     text: str
 
 
-def headed(passage: Passage) -> str:
+def headed(passage: HasNames) -> str:
     """A passage as a model reads it: below those of its names that it does not begin with."""
     names = [PurePath(passage.document).stem, passage.title, *_headings(passage.place)]
     said = {*whole_words(passage.text[: sum(map(len, names)) + len(names)])}
@@ -55,7 +55,7 @@ def headed(passage: Passage) -> str:
     return f"[{head}]\n{passage.text}" if head else passage.text
 
 
-def searched(passage: Passage) -> str:
+def searched(passage: HasNames) -> str:
     """The words by which a passage is found: its own, and behind them those of its folder, file, title and headings."""
     path = PurePath(passage.document)
     names = [path.parent.name, path.stem, passage.title, *_headings(passage.place)]

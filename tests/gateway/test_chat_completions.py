@@ -127,7 +127,9 @@ def test_the_package_gets_log_probabilities(front: Served, client: Any) -> None:
         each for chunk in chunks for choice in chunk.choices if choice.logprobs for each in choice.logprobs.content
     ]
     for content in (whole, pieces):
-        assert [[each.logprob, *(top.logprob for top in each.top_logprobs)] for each in content] == want
+        told = [[each.logprob, *(top.logprob for top in each.top_logprobs)] for each in content]
+        for got, wanted in zip(told, want, strict=True):
+            assert got == pytest.approx(wanted, abs=1e-4)  # a row may have caught up in another pass
         assert [bytes(each.bytes) for each in content] == [token.logprobs[0].piece for token in plain if token.logprobs]
     unasked = client.chat.completions.create(model="hocket", messages=USER, **SHORT)
     assert unasked.choices[0].logprobs is None

@@ -69,7 +69,9 @@ def test_the_package_gets_log_probabilities(front: Served, client: Any) -> None:
     whole = client.chat(**asked)
     streamed = [each for piece in client.chat(**asked, stream=True) for each in piece.logprobs or ()]
     for content in (whole.logprobs, streamed):
-        assert [[each.logprob, *(top.logprob for top in each.top_logprobs)] for each in content] == want
+        told = [[each.logprob, *(top.logprob for top in each.top_logprobs)] for each in content]
+        for got, wanted in zip(told, want, strict=True):
+            assert got == pytest.approx(wanted, abs=1e-4)  # a row may have caught up in another pass
     assert whole.prompt_eval_count > 8
 
 

@@ -65,7 +65,9 @@ def test_the_package_gets_log_probabilities(front: Served, client: Any, asked: d
     with client.responses.stream(model="hocket", input="kala mira?", **SHORT, **asked) as stream:
         deltas = [each for event in stream if event.type == "response.output_text.delta" for each in event.logprobs]
     for content in (whole.output[0].content[0].logprobs, deltas):
-        assert [[each.logprob, *(top.logprob for top in each.top_logprobs)] for each in content] == want
+        told = [[each.logprob, *(top.logprob for top in each.top_logprobs)] for each in content]
+        for got, wanted in zip(told, want, strict=True):
+            assert got == pytest.approx(wanted, abs=1e-4)  # a row may have caught up in another pass
     assert client.responses.retrieve(whole.id).to_dict() == whole.to_dict()
     unasked = client.responses.create(model="hocket", input="kala mira?", **SHORT)
     assert unasked.output[0].content[0].logprobs == []

@@ -13,6 +13,7 @@ import pytest
 from harness import Pair, pair
 
 from hocket_bus.messages import Turn
+from hocket_bus.visible import visible
 from hocket_tools.main import run
 from hocket_tools.pair.saved_chat import saved_turns
 
@@ -53,7 +54,7 @@ def test_a_conversation_is_kept_and_goes_on(made: Pair, chat: Chat) -> None:
     assert status == 0
     kept = saved_turns(file_of(made))
     assert [turn.query for turn in kept] == ["kala?", "mira?"]
-    assert first.split() == " ".join(turn.answer for turn in kept).split()
+    assert first.split() == visible(" ".join(turn.answer for turn in kept)).split()
     assert stat.S_IMODE(file_of(made).stat().st_mode) == 0o600
     _, second, notes = chat("duno?")
     assert "going on behind 2 turns" in notes

@@ -25,6 +25,7 @@ from hocket_daemon.dispatch.settings import DispatchSettings
 from hocket_daemon.engine.settings import ModelSettings, ServerSettings
 from hocket_daemon.privacy.egress import EgressSettings, ServerEgressSettings
 from hocket_lab.bench.canaries import grams
+from hocket_retrieval.heads import Placed, headed
 from ports import free_port
 from waiting import WAIT_S, until
 
@@ -35,6 +36,12 @@ ASKED: dict[str, Any] = {"temperature": 0.0, "max_tokens": 40, "documents": 2, "
 
 def about_nothing(side: str) -> str:
     return f"The {side} side has a garden with two ponds."
+
+
+def read() -> str:
+    """What the device's server is told of passages: each below the name of its file, unless it begins with it."""
+    texts = (passage(*CODES["device"]), about_nothing("device"))
+    return "".join(f"{headed(Placed(f'device-{at}', '', '', text))}\n\n" for at, text in enumerate(texts))
 
 
 class Facts(ListRetrieval):
@@ -115,7 +122,7 @@ def test_a_device_answers_from_its_passages_without_weights(made: Pair, mode: st
     assert shares(done)["device device-0"] > 0.9
     counted = ledger(made, "device")
     assert sum(counted.values()) == sent(server)
-    told = "".join(f"{text}\n\n" for text in (passage("north", "zebra"), about_nothing("device")))
+    told = read()
     assert told in prompt(server)
     assert counted["passages"] == len(json.dumps(told)) - 2
     assert counted.keys() == {"query", "passages"}
@@ -283,7 +290,7 @@ def it_reads_the_passages(made: Pair, server: ServerSettings) -> None:
     done = made.client().ask(question("north"), alone=True, **ASKED).result()
     assert "zebra" in done.text
     assert shares(done)["device device-0"] > 0.9
-    told = f"{passage('north', 'zebra')}\n\n{about_nothing('device')}\n\n"
+    told = read()
     assert ledger(made, "device")["passages"] == len(json.dumps(told)) - 2
 
 

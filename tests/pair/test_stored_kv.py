@@ -15,6 +15,7 @@ from hocket_client.question import ask_message
 from hocket_daemon.engine.runtime.stored import StoredKV
 from hocket_daemon.engine.settings import KVSettings
 from hocket_daemon.serving import background
+from hocket_retrieval.heads import headed
 from hocket_tools.caller import Caller
 from waiting import WAIT_S, until
 
@@ -30,7 +31,7 @@ class Listing(ListRetrieval):
 
     def texts(self) -> list[str]:
         found = [self.answer(Search(request=bytes(16), query=question, k=2)) for question in QUESTIONS]
-        return [passage.text for passages in found for passage in passages.passages] if self.there else []
+        return [headed(passage) for passages in found for passage in passages.passages] if self.there else []
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, Received) and isinstance(event.message, ListChunks):

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from hocket_lab.bench.answerable import ANSWERABLE, FEATURES, LOST, RULES, TODAY, claim, own, summary
+from hocket_lab.bench.answerable import FEATURES, LOST, RULES, TODAY, claim, own, summary
 from hocket_lab.bench.report import Report, Row
 from hocket_lab.bench.rule import Rule, Table, area, bound, fitted, reliability
-from hocket_lab.bench.unknown import UNANSWERABLE
+from hocket_lab.bench.unknown import ANSWERABLE, UNANSWERABLE
 
 DATA: dict[str, Any] = json.loads(
     (resources.files("hocket_lab") / "bench" / "answerable.json").read_text(encoding="utf-8")
@@ -20,7 +21,7 @@ DATA: dict[str, Any] = json.loads(
 CASES = 200
 
 
-def drawn(seed: int, slopes: tuple[float, ...]) -> tuple[Table, Table]:
+def drawn(seed: int, slopes: tuple[float, ...]) -> tuple[Table, NDArray[np.bool_]]:
     """Features, and whether a case holds, drawn by the logistic of these slopes."""
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(CASES, len(slopes)))
@@ -94,10 +95,18 @@ def test_bins_hold_each_case_once() -> None:
 
 def rows(gain: float) -> list[Row]:
     """As many of each kind in each half, which `gain` tells apart by so much, and nothing else does."""
+    none: Row = dict.fromkeys(FEATURES, 0.0)
     return [
-        {"id": number, "set": "squad", "kind": kind, "half": half, "found": True, TODAY: False}
-        | dict.fromkeys(FEATURES, 0.0)
-        | {"gain": number / 40 + (gain if kind == ANSWERABLE else 0.0)}
+        {
+            **none,
+            "id": number,
+            "set": "squad",
+            "kind": kind,
+            "half": half,
+            "found": True,
+            TODAY: False,
+            "gain": number / 40 + (gain if kind == ANSWERABLE else 0.0),
+        }
         for half in ("tuning", "reported")
         for kind in (ANSWERABLE, UNANSWERABLE)
         for number in range(40)

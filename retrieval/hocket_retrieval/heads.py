@@ -7,13 +7,13 @@ to one point (lab log). A head depends on no question, and what was computed of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import PurePath
 from typing import NamedTuple, Protocol
 
-from .dates import period_in
-from .lexical import whole_words
-
+_WORD = re.compile(r"[^\W_]+")
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d")
 _HEADINGS = "§ "
 _BETWEEN = " › "
 
@@ -50,16 +50,16 @@ class Placed(NamedTuple):
 def headed(passage: HasNames) -> str:
     """A passage as a model reads it: below those of its names that it does not begin with."""
     names = [PurePath(passage.document).stem, passage.title, *_headings(passage.place)]
-    said = {*whole_words(passage.text[: sum(map(len, names)) + len(names)])}
+    said = _words(passage.text[: sum(map(len, names)) + len(names)])
     head = _BETWEEN.join(_new(names, said))
-    return f"[{head}]\n{passage.text}" if head else passage.text
+    return f"{head}: {passage.text}" if head else passage.text
 
 
 def searched(passage: HasNames) -> str:
     """The words by which a passage is found: its own, and behind them those of its folder, file, title and headings."""
     path = PurePath(passage.document)
     names = [path.parent.name, path.stem, passage.title, *_headings(passage.place)]
-    return "\n".join([passage.text, *_new(names, set())])
+    return "\n".join([passage.text, *filter(None, dict.fromkeys(names))])
 
 
 def _headings(place: str) -> list[str]:
@@ -76,6 +76,10 @@ def _new(names: list[str], said: set[str]) -> Iterator[str]:
 
 
 def _telling(name: str) -> set[str]:
-    """Its words, but for single characters; numbers alone tell nothing, unless they are a date."""
-    words = {word for word in whole_words(name) if len(word) > 1}
-    return words if period_in(name) is not None or not all(map(str.isdigit, words)) else set()
+    """Its words, but for single characters; numbers alone tell nothing, unless a year is among them."""
+    words = {word for word in _words(name) if len(word) > 1}
+    return words if _YEAR.search(name) or not all(map(str.isdigit, words)) else set()
+
+
+def _words(text: str) -> set[str]:
+    return {*_WORD.findall(text.casefold())}

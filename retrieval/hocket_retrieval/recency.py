@@ -20,8 +20,8 @@ from .languages import detect
 from .lexical import telling_stems, whole_words
 from .stores.records import Chunk
 
-AS_NEAR = 0.15  # how much nearer to the question the older one may be
-ALIKE = 0.45  # the least cosine of two passages about the same
+AS_NEAR = 0.25  # how much nearer to the question the older one may be
+ALIKE = 0.55  # the least cosine of two passages about the same
 BEGINNING = 200  # characters of a document that may say its date
 
 

@@ -31,12 +31,11 @@ from hocket_daemon.engine.sampling.heads import (
     Made,
     contrast_of,
     contrasted,
-    decoded,
     made,
     made_of,
     within,
 )
-from hocket_daemon.engine.sampling.step_rows import StepRows, step_rows
+from hocket_daemon.engine.sampling.step_rows import StepRows, decoded, step_rows
 from hocket_daemon.serving.passage_weights import LEAST, weigh
 
 PASSAGES, ROOM, MASS = ["kala mira duno", "tano", "meku relado sina borita"], 60, 0.98

@@ -15,13 +15,13 @@ def test_a_passage_is_read_below_its_file_its_title_and_its_headings() -> None:
     """Each once, and not where the text begins with it; no page or row, and no folder."""
     place = "p. 3, § Lease › Deposit"
     for text, name, title, at, wanted in (
-        ("It was 900 euros.", "/a", "Flat", place, "[Flat › Lease › Deposit]\nIt was 900 euros."),
-        ("Deposit\nIt was 900 euros.", "/a", "Flat", place, "[Flat › Lease]\nDeposit\nIt was 900 euros."),
+        ("It was 900 euros.", "/a", "Flat", place, "Flat › Lease › Deposit: It was 900 euros."),
+        ("Deposit\nIt was 900 euros.", "/a", "Flat", place, "Flat › Lease: Deposit\nIt was 900 euros."),
         ("# LEASE\nWe let the flat.", "/a", "lease", "§ Lease", "# LEASE\nWe let the flat."),
-        ("Anna: 12", "/a", "Phones", "row 3", "[Phones]\nAnna: 12"),
+        ("Anna: 12", "/a", "Phones", "row 3", "Phones: Anna: 12"),
         ("Anna: 12", "/a", "", "", "Anna: 12"),
-        ("Phone 0471 118.", "/People/Terje Moen.md", "Terje Moen", "", "[Terje Moen]\nPhone 0471 118."),
-        ("New one: Irma.", "/2025-09 plumber.md", "Plumber", "", "[2025-09 plumber]\nNew one: Irma."),
+        ("Phone 0471 118.", "/People/Terje Moen.md", "Terje Moen", "", "Terje Moen: Phone 0471 118."),
+        ("New one: Irma.", "/2025-09 plumber.md", "Plumber", "", "2025-09 plumber: New one: Irma."),
         ("No title.", "", "", "", "No title."),
     ):
         assert headed(Placed(name, title, at, text)) == wanted

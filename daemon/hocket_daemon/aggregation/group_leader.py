@@ -36,9 +36,10 @@ from ..serving.circle import Circle
 from ..serving.evidence import doubt, scores_of
 from ..serving.follow_up import search_text
 from ..serving.mode import Facts, Peer
+from ..serving.older import left_out
 from ..serving.reply import Reply, Sourced
 from ..serving.services import Services
-from ..serving.sources import SOURCES_WAIT_S, Contribution, PeerSources, sourced_by_all
+from ..serving.sources import SOURCES_WAIT_S, Contribution, PeerSources, places_of, sourced_by_all
 from .answer_summary import outcome_of
 from .dialogue import Effects
 from .drafter import Drafter
@@ -211,8 +212,7 @@ class GroupLeader(DraftingLeader):
 
     def on_read(self) -> None:
         """The question is read here."""
-        if self._drafter.passages is not None:
-            self._read(self._drafter.passages)
+        self._reply.read(places_of(self._services.side, self._drafter.found), left_out(self._drafter.passages))
         self._changed()
 
     def receive(self, message: Message) -> None:

@@ -36,9 +36,10 @@ from ..serving.attributes import untold_line
 from ..serving.evidence import OFF, doubt, scores_of
 from ..serving.leading import Leading
 from ..serving.mode import Facts, Peer
+from ..serving.older import left_out
 from ..serving.reply import Reply, Sourced
 from ..serving.services import Services
-from ..serving.sources import SOURCES_WAIT_S, PeerSources, shares_of
+from ..serving.sources import SOURCES_WAIT_S, PeerSources, places_of, shares_of
 from .agreement import agree
 from .answer_summary import AnswerSummary, outcome_of, sources_of
 from .dialogue import Dialogue, Effects
@@ -168,8 +169,7 @@ class Leader(DraftingLeader):
 
     def on_read(self) -> None:
         """The question is read; without documents on either side the reader is told."""
-        if self._drafter.passages is not None:
-            self._read(self._drafter.passages)
+        self._reply.read(places_of(self._services.side, self._drafter.found), left_out(self._drafter.passages))
         self._look()
         if self.closed:
             return

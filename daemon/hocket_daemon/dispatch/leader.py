@@ -20,10 +20,11 @@ from ..privacy.history import CLOUD
 from ..serving.evidence import doubt, is_about
 from ..serving.leading import Leading
 from ..serving.mode import Facts, question_of
+from ..serving.older import left_out
 from ..serving.prefix import PrefixChain
 from ..serving.reply import Reply, Sourced
 from ..serving.services import Services
-from ..serving.sources import SOURCES_WAIT_S, Trace, shares_of
+from ..serving.sources import SOURCES_WAIT_S, Trace, places_of, shares_of
 from .answer import Answer
 from .notice import MODELS_OWN, doubt_of_all, found_by
 from .own_writer import own_writer
@@ -93,8 +94,7 @@ class Leader(Leading):
 
     def on_found(self) -> None:
         """How long the prompt is, is known: decide when each side begins."""
-        if self._own.found is not None:
-            self._read(self._own.found)
+        self._reply.read(places_of(self._services.side, self._own.passages), left_out(self._own.found))
         texts, opening = list(map(headed, self._own.passages)), self._terms.opening
         prompt, missing = measure(
             self._services.model,

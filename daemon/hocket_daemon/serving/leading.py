@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from math import inf
 
 from hocket_bus.errors import HocketError
-from hocket_bus.messages import Finish, Outcome, Passages
+from hocket_bus.messages import Finish, Outcome
 
 from .evidence import GUESS, INVENTED, UNKNOWN
-from .older import left_out
 from .reply import Reply, Sourced, late
 from .services import Services
-from .sources import places_of
 
 
 class Leading(ABC):
@@ -91,12 +89,6 @@ class Leading(ABC):
             self._conclude("unknown")
         elif unknown != "answer":
             self._notify(f"{line}{INVENTED}")
-
-    def _read(self, found: Passages) -> None:
-        """These passages are read here; the reader is told what was left out for them."""
-        self._reply.read(places_of(self._services.side, found.passages))
-        for line in left_out(found.older):
-            self._notify(line)
 
     def _notify(self, text: str) -> None:
         """Tell the reader something; the answer goes on."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import PurePath
 
-from hocket_bus.messages import Older
+from hocket_bus.messages import Older, Passages
 
 
-def left_out(older: Sequence[Older]) -> list[str]:
+def left_out(found: Passages | None) -> list[str]:
     """A line for each document that was left out."""
-    return list(dict.fromkeys(map(_line, older)))
+    return list(dict.fromkeys(map(_line, found.older))) if found is not None else []
 
 
 def _line(older: Older) -> str:

@@ -250,8 +250,10 @@ class Reply:
         """Seconds since the question came."""
         return self._stream.age_s
 
-    def read(self, places: Sequence[Origin]) -> None:
-        """Where the passages stand that were read here; those before the first token count."""
+    def read(self, places: Sequence[Origin], notices: Sequence[str] = ()) -> None:
+        """Where the passages stand that were read here, before the first token, and what to tell of others."""
+        for line in notices:
+            self.notice(line)
         if not self.tokens:
             self._places = list(places)
 

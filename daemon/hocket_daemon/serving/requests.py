@@ -17,6 +17,7 @@ from hocket_bus.faults import error_message
 from hocket_bus.messages import MAX_QUESTION_CHARS, Accepted, Ask, Cancel, Credit, Error, Lost, Message, Resume
 from hocket_bus.sockets import Received, Routes, Server
 
+from .about_collection import asked_of_collection
 from .ended import Ended
 from .evidence import is_small_talk
 from .mode import Asks, Peer, Session
@@ -24,7 +25,7 @@ from .reply import Reply, Stream
 from .rewriting import Rewriting, is_rewritten
 from .services import Services
 from .sessions import Sessions, place_of_request
-from .surveying import Surveying, asked_here
+from .surveying import Surveying
 
 
 class Streams:
@@ -185,7 +186,8 @@ class Requests:
             raise
 
     def _session(self, mode: Asks, ask: Ask, reply: Reply, peer: Peer | None) -> Session:
-        if (asked := asked_here(ask)) is None:
+        asked = asked_of_collection(ask.prompt.query) if ask.task == "answer" and ask.documents != 0 else None
+        if asked is None:
             return self._answering(mode, ask, reply, peer)
         begun = partial(self._answering, mode, reply=reply, peer=peer)
         return Surveying(ask, asked, reply, self._services, begun, alone=peer is None)

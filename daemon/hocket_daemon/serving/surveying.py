@@ -10,18 +10,13 @@ import msgspec
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Ask, Origin, Survey, Surveyed
 
-from .about_collection import MAX_NAMED, Asked, answer, asked_of_collection, files_named
+from .about_collection import MAX_NAMED, Asked, answer, files_named
 from .becoming import Becoming
 from .mode import Session
 from .reply import Reply, Sourced
 from .services import Services
 
 ELSEWHERE = "counted on this side alone; the cloud lists its own: hocket documents --side cloud"
-
-
-def asked_here(ask: Ask) -> Asked | None:
-    """What a question asks of the collection; None for every other one."""
-    return asked_of_collection(ask.prompt.query) if ask.task == "answer" and ask.documents != 0 else None
 
 
 class Surveying(Becoming):

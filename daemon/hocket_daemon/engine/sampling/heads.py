@@ -177,12 +177,6 @@ def made_of(heads: Heads, weights: list[float], wire_mass: float, contrast: Cont
     return found._replace(parts=parts)
 
 
-def decoded(weights: Sequence[float], contrast: Contrast | None) -> list[int]:
-    """Places of the rows that `made` depends on: those that weigh anything, and the last where they are contrasted."""
-    heavy = [place for place, weight in enumerate(weights) if weight > 0]
-    return [*heavy, len(weights)] if contrast is not None or not weights else heavy
-
-
 def contrasted(
     ids: NDArray[np.int32] | None, rows: Probabilities, alone: Probabilities, contrast: Contrast
 ) -> Probabilities:

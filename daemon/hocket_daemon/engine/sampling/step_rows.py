@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from .heads import Contrast, Heads, decoded, is_contrasted
+from .heads import Contrast, Heads, is_contrasted
 
 
 def _never(_: Heads) -> bool:
@@ -32,3 +32,9 @@ def step_rows(weights: Sequence[float], contrast: Contrast | None, *, one_by_one
     if contrast is None or not one_by_one:
         return StepRows(decoded(weights, contrast))
     return StepRows(decoded(weights, None), [len(weights)], partial(is_contrasted, contrast=contrast))
+
+
+def decoded(weights: Sequence[float], contrast: Contrast | None) -> list[int]:
+    """Places of the rows that `made` depends on: those that weigh anything, and the last where they are contrasted."""
+    heavy = [place for place, weight in enumerate(weights) if weight > 0]
+    return [*heavy, len(weights)] if contrast is not None or not weights else heavy

@@ -50,10 +50,9 @@ class Period(NamedTuple):
     month: int = 0
     day: int = 0
 
-    def holds(self, day: date) -> bool:
-        """Whether a day lies in it."""
-        wanted = zip(self, (day.year, day.month, day.day), strict=True)
-        return all(part in (0, own) for part, own in wanted)
+    def holds(self, other: Period) -> bool:
+        """Compare each part that is said here with the other's."""
+        return all(part in (0, own) for part, own in zip(self, other, strict=True))
 
     @property
     def first(self) -> date | None:
@@ -79,7 +78,7 @@ def asked_period(query: str) -> Period | None:
 
 
 def _period(found: re.Match[str]) -> Period | None:
-    """What was found, unless there is no such day."""
+    """The time that was found; None where there is no such day."""
     parts = found.groupdict()
     named = parts.get("name")
     month = _NUMBER_OF[named.casefold()] if named else int(parts.get("month") or 0)

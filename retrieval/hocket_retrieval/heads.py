@@ -35,7 +35,7 @@ class HasNames(Protocol):
 
     @property
     def text(self) -> str:
-        """What it says itself."""
+        """The text itself."""
 
 
 class Placed(NamedTuple):
@@ -67,7 +67,7 @@ def _headings(place: str) -> list[str]:
 
 
 def _new(names: list[str], said: set[str]) -> Iterator[str]:
-    """Those that say a word which neither `said` nor a name before them has."""
+    """Names with a word that neither `said` nor a name before them has."""
     for name in names:
         words = _telling(name)
         if not words <= said:

@@ -106,18 +106,14 @@ def _newest(query: str, found: Sequence[Candidate]) -> Settled:
 
 
 def _of_period(period: Period, found: Sequence[Candidate]) -> list[int]:
-    """Those of this time and those of no known one, where one of this time is near; else none."""
+    """The candidates of this time and of no known one, where one of this time is near; else none."""
     best = max((each.score for each in found), default=0.0)
     of = [_written(each) for each in found]
-    in_time = [one is not None and one.year > 0 and _within(one, period) for one in of]
+    in_time = [one is not None and one.year > 0 and period.holds(one) for one in of]
     if not any(here and each.score >= best - AS_NEAR for here, each in zip(in_time, found, strict=True)):
         return []
     first = [at for at, here in enumerate(in_time) if here]
     return first + [at for at, one in enumerate(of) if one is None]
-
-
-def _within(one: Period, asked: Period) -> bool:
-    return all(wanted in (0, own) for wanted, own in zip(asked, one, strict=True))
 
 
 def day_of(found: Candidate) -> date | None:

@@ -10,6 +10,7 @@ from hocket_bus.faults import notice_text
 
 from .graph.tables import GraphInfo, SubgraphInfo
 from .job import Progress, Report
+from .recency import Older
 from .search import Passage, SearchResult
 from .sentences import Sentence
 from .stores.records import Chunk, DocumentInfo
@@ -20,6 +21,7 @@ PAGE_SUBGRAPHS = 200
 PAGE_CHUNKS = 64
 PAGE_BYTES = 2**19
 MAX_SUFFIX_CHARS = 16
+MAX_OLDER = 64  # that a message names
 MAX_FAILURE_LINES = 200
 
 
@@ -32,7 +34,7 @@ def passages(request: bytes, found: SearchResult, scorers: list[str], seconds: f
         scorers=scorers,
         documents_total=found.documents_total,
         matched=found.matched,
-        older=[m.Older(each.document, str(each.day), each.newer, str(each.newer_day)) for each in found.older],
+        older=list(map(_older, found.older[:MAX_OLDER])),
         seconds=seconds,
     )
 
@@ -48,6 +50,10 @@ def passage(found: Passage | Chunk, score: float = 0.0, subgraph: int = 0) -> m.
         subgraph=subgraph,
         place=found.place,
     )
+
+
+def _older(left: Older) -> m.Older:
+    return m.Older(left.document, str(left.day), left.newer, str(left.newer_day))
 
 
 def extracted(request: bytes, found: Sequence[Sentence], seconds: float) -> m.Extracted:
@@ -66,7 +72,7 @@ def documents(asked: m.ListDocuments, stored: Sequence[DocumentInfo]) -> m.Docum
 
 
 def surveyed(asked: m.Survey, found: Surveyed) -> m.Surveyed:
-    """What documents there are, with the names of the first PAGE_DOCUMENTS."""
+    """The documents that were found, with the names of the first PAGE_DOCUMENTS."""
     kinds = [m.Kind(suffix[:MAX_SUFFIX_CHARS], number) for suffix, number in found.kinds]
     return m.Surveyed(
         request=asked.request,

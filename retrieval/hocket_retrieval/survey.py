@@ -1,4 +1,4 @@
-"""Which documents there are, and which of them have some words: what a question about the collection itself is told."""
+"""Find the documents that have some words, or count all of them, for questions about the collection itself."""
 
 from __future__ import annotations
 

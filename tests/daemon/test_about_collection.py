@@ -50,12 +50,12 @@ def test_a_question_about_the_collection_is_known(query: str, asked: Asked) -> N
     ],
 )
 def test_a_question_about_what_documents_say_is_none(query: str) -> None:
-    """However near its words are."""
+    """Its words may be near; its form is another one."""
     assert asked_of_collection(query) is None
 
 
 def surveyed(*names: str, whole: bool = True) -> Surveyed:
-    """What the store tells of files, all of one kind."""
+    """The store's answer about files of one kind."""
     kinds = [Kind(".md", len(names))] if names else []
     return Surveyed(request=bytes(16), total=len(names), kinds=kinds, names=list(names), whole=whole)
 

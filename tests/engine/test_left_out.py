@@ -67,7 +67,7 @@ def went_on(rng: random.Random, answer: list[int]) -> list[int]:
 
 
 def test_a_row_that_comes_back_says_what_one_that_was_never_away_does(model: LanguageModel) -> None:
-    """Whichever rows are wanted from step to step, and however the answer branches; also when read in parts first."""
+    """Any rows may be wanted from step to step, and the answer may branch; also when read in parts first."""
     rng, answer, back = random.Random(3), list[int](), 0
     model.reads_ahead = True  # type: ignore[misc]
     some, all_ = opened(model), opened(model)
@@ -92,7 +92,7 @@ def test_a_row_that_comes_back_says_what_one_that_was_never_away_does(model: Lan
 
 
 def test_rows_that_are_left_out_read_nothing_and_the_others_are_counted() -> None:
-    """What a model reads is one token of each row that is wanted, and what is repeated; a row misses its own alone."""
+    """A model reads one token of each wanted row, and what is repeated; a row misses its own alone."""
     model, rng, answer = FakeModel(slots=8, context=400), random.Random(4), list[int]()
     group = opened(model)
     for _ in range(80):
@@ -207,7 +207,7 @@ def test_of_many_equal_passages_none_is_left_out() -> None:
 
 
 def written(model: LanguageModel, weights: list[float], rule: Rule, *, one_by_one: bool) -> tuple[list[Made], int]:
-    """What a side says step by step, and in how many steps the question's row is left out."""
+    """A side's distributions, and the number of steps without the question's row."""
     group, said, ids, late = opened(model), list[Made](), list[int](), 0
     while len(ids) < ROOM:
         against = contrast_of(0.5, (), len(weights), len(ids))

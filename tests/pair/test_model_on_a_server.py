@@ -39,7 +39,7 @@ def about_nothing(side: str) -> str:
 
 
 def read() -> str:
-    """What the device's server is told of passages: each below the name of its file, unless it begins with it."""
+    """The passages as the device's server reads them: each behind its file's name, unless it begins with it."""
     texts = (passage(*CODES["device"]), about_nothing("device"))
     return "".join(f"{headed(Placed(f'device-{at}', '', '', text))}\n\n" for at, text in enumerate(texts))
 

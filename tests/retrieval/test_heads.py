@@ -1,4 +1,4 @@
-"""What stands above a passage: how it is read, and by which words it is found."""
+"""Laws of a passage's head: a model reads it, and its words find the passage."""
 
 from __future__ import annotations
 

@@ -11,8 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hocket_bus.wire import decode, encode
+from hocket_retrieval import replies
 from hocket_retrieval.dates import Period, asked_period, period_in
-from hocket_retrieval.recency import Candidate, day_of, settle
+from hocket_retrieval.recency import Candidate, Older, day_of, settle
+from hocket_retrieval.search import SearchResult
 from hocket_retrieval.stores.records import Chunk
 
 OLD, NEW = 1_617_350_000, 1_757_800_000
@@ -53,7 +56,7 @@ def test_what_is_no_date_is_none(text: str) -> None:
 
 
 def test_the_newest_counts_and_the_older_is_named() -> None:
-    """Whatever their order; one that is about another thing, or has fewer of the words, takes no place."""
+    """Their order does not matter; one about another thing, or with fewer of the words, takes no place."""
     old = found("/n/plumber-2021.md", "The plumber is Odo Brandt.")
     new = found("/n/plumber-2025.md", "Our new plumber is Irma Sollberg.", score=0.55)
     other = found("/n/boiler-2026.md", "The plumber came to the boiler.", vector=1)
@@ -107,7 +110,7 @@ def test_the_day_of_a_passage_is_the_fullest_that_is_told(tmp_path: Path) -> Non
 
 
 def test_a_search_leaves_out_the_older_note(collection, tmp_path: Path) -> None:
-    """Of two files with one text but a value, by the times of the files alone."""
+    """Two files differ in one value, and the times of the files decide."""
     folder = tmp_path / "notes"
     folder.mkdir()
     for name, text, at in (
@@ -121,3 +124,10 @@ def test_a_search_leaves_out_the_older_note(collection, tmp_path: Path) -> None:
     assert [Path(each.document).name for each in found.passages] == ["b.md"]
     assert [(Path(each.document).name, Path(each.newer).name) for each in found.older] == [("a.md", "b.md")]
     assert len(collection.search("What was the cabin's old password?", 2).passages) == 2
+
+
+def test_a_reply_names_no_more_older_notes_than_a_message_holds() -> None:
+    """However many were left out, the other end can read it."""
+    older = tuple(Older(f"/n/{number}", date(2020, 1, 1), "/n/new", date(2025, 1, 1)) for number in range(200))
+    reply = replies.passages(bytes(16), SearchResult((), "cosine:x", 1, 0.0, older), [], 0.0)
+    assert [each.document for each in decode(encode(reply)).older] == [f"/n/{number}" for number in range(64)]  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Which documents there are, and which have some words."""
+"""Laws of a survey: it finds the documents that a scan of their texts and names finds."""
 
 from __future__ import annotations
 

@@ -273,7 +273,7 @@ class Survey(Message, frozen=True):
 
 
 class Kind(Record, frozen=True):
-    """How many documents have names that end so."""
+    """The number of documents whose names end in a suffix."""
 
     suffix: Name
     documents: Count

@@ -111,7 +111,7 @@ class LanguageModel(Protocol):
 
     @property
     def rows_cost(self) -> bool:
-        """Whether a decode step takes about as long as it has rows: a row is then no cheaper than a pass of its own."""
+        """True where a decode step takes time in proportion to its rows: a row then costs as much as a pass alone."""
 
     @property
     def slots(self) -> Memory:

@@ -77,7 +77,7 @@ Kind = Literal["count", "list", "summary"]
 
 
 class Asked(NamedTuple):
-    """What is asked of the collection: of documents with the words of `text` and with some suffixes, or of a file."""
+    """A question about documents with the words of `text` and with some suffixes, or about one file."""
 
     kind: Kind
     text: str = ""
@@ -87,7 +87,7 @@ class Asked(NamedTuple):
 
 
 def asked_of_collection(query: str) -> Asked | None:
-    """What a question asks of the collection; None where it asks for what documents say."""
+    """Recognise a question about the collection; None where it asks for what documents say."""
     said = " ".join(query.split()).rstrip("?.! ")
     kinds: tuple[tuple[Kind, list[re.Pattern[str]]], ...] = (
         ("count", _COUNTS),

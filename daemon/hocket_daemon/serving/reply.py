@@ -251,7 +251,7 @@ class Reply:
         return self._stream.age_s
 
     def read(self, places: Sequence[Origin], notices: Sequence[str] = ()) -> None:
-        """Where the passages stand that were read here, before the first token, and what to tell of others."""
+        """Take the places of the passages read here, before the first token, and pass notices to the reader."""
         for line in notices:
             self.notice(line)
         if not self.tokens:

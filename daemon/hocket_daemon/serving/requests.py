@@ -189,8 +189,7 @@ class Requests:
         asked = asked_of_collection(ask.prompt.query) if ask.task == "answer" and ask.documents != 0 else None
         if asked is None:
             return self._answering(mode, ask, reply, peer)
-        begun = partial(self._answering, mode, reply=reply, peer=peer)
-        return Surveying(ask, asked, reply, self._services, begun, alone=peer is None)
+        return Surveying(ask, asked, reply, self._services, begun=partial(self._answering, mode), peer=peer)
 
     def _answering(self, mode: Asks, ask: Ask, reply: Reply, peer: Peer | None) -> Session:
         if not is_rewritten(self._services, ask):

@@ -12,10 +12,11 @@ from hocket_bus.messages import Ask, Origin, Survey, Surveyed
 
 from .about_collection import MAX_NAMED, Asked, answer, files_named
 from .becoming import Becoming
-from .mode import Session
+from .mode import Peer, Session
 from .reply import Reply, Sourced
 from .services import Services
 
+Begin = Callable[[Ask, Reply, Peer | None], Session]
 ELSEWHERE = "counted on this side alone; the cloud lists its own: hocket documents --side cloud"
 
 
@@ -23,10 +24,11 @@ class Surveying(Becoming):
     """A session that asks the store, and becomes another one where the question is about what documents say."""
 
     def __init__(
-        self, ask: Ask, asked: Asked, reply: Reply, services: Services, begun: Callable[[Ask], Session], *, alone: bool
+        self, ask: Ask, asked: Asked, reply: Reply, services: Services, *, begun: Begin, peer: Peer | None
     ) -> None:
+        """`begun` begins a session that answers, with the other side or without it."""
         super().__init__(ask, reply)
-        self._asked, self._services, self._begun, self._alone = asked, services, begun, alone
+        self._asked, self._services, self._begun, self._peer = asked, services, begun, peer
         self._lookups = services.retrieval.lookups(reply.user)
         survey = Survey(request=os.urandom(16), text=asked.text, suffixes=list(asked.suffixes), within=list(ask.within))
         self._lookups.ask(survey, self._on_surveyed)
@@ -37,15 +39,19 @@ class Surveying(Becoming):
         if isinstance(outcome, HocketError):
             self.fail(outcome)
         elif self._asked.kind == "summary":
-            named = files_named(self._asked.file, outcome.names)
-            self._reply.ask = _of_file(self._ask, named[0]) if named else self._ask
-            self._become(lambda: self._begun(self._reply.ask))
+            self._answer_from(files_named(self._asked.file, outcome.names))
         else:
             self._say(outcome)
 
+    def _answer_from(self, files: list[str]) -> None:
+        """Read the first of these alone, without the other side's documents; with no file it is a question as any."""
+        peer = None if files else self._peer
+        self._reply.ask = _of_file(self._ask, files[0]) if files else self._ask
+        self._become(lambda: self._begun(self._reply.ask, self._reply, peer))
+
     def _say(self, found: Surveyed) -> None:
         text = answer(self._asked, found)
-        if not self._alone:
+        if self._peer is not None:
             self._reply.notice(ELSEWHERE)
         self._reply.withhold(self._services.model.continued(text))
         named = found.names[:MAX_NAMED] if self._asked.text or self._asked.kind == "list" else []

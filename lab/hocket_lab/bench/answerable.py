@@ -224,7 +224,7 @@ def _opened(
 
 
 def is_doubted(found: Passages, question: str) -> bool:
-    """Whether the product says of it today that nothing that was found answers it."""
+    """True where the product says today that nothing that was found answers it."""
     line = doubt(scores_of(found), AggregationSettings().min_evidence)
     return bool(line or untold_line(Prompt(query=question), found))
 
@@ -263,7 +263,7 @@ def _odds(model: LanguageModel, rows: NDArray[np.floating]) -> NDArray[np.floati
 
 
 def summary(rows: Sequence[Row], chosen: str) -> list[Row]:
-    """Of each rule, and of each feature alone, what it tells on the half on which it was not fitted."""
+    """Score each rule, and each feature alone, on the half on which it was not fitted."""
     fit, told = ([row for row in rows if _counts(row) and (row["half"] == chosen) is mine] for mine in (True, False))
     if any(len({row["kind"] == ANSWERABLE for row in some}) < 2 for some in (fit, told)):
         return []  # nothing is told apart
@@ -283,7 +283,7 @@ def _bins(scores: NDArray[np.float64], rows: Sequence[Row]) -> Sequence[Bin]:
 
 
 def _of_rule(name: str, rows: Sequence[Row], kept: NDArray[np.bool_]) -> Row:
-    """How many of each kind, and of each set, are said to be unknown."""
+    """The share of each kind, and of each set, that is said to be unknown."""
     row: Row = {"rule": name}
     for kind in (ANSWERABLE, UNANSWERABLE, UNREAD):
         mine = np.array([each["kind"] == kind for each in rows])
@@ -294,7 +294,7 @@ def _of_rule(name: str, rows: Sequence[Row], kept: NDArray[np.bool_]) -> Row:
 
 
 def claim(report: Report) -> None:
-    """Of the best rule that loses at most LOST, else of the one that loses least."""
+    """Check the best rule that loses at most LOST, else the one that loses least."""
     report.claims.clear()
     fits = [row for row in report.summary if row["rule"] in RULES]
     if not fits:
@@ -311,7 +311,7 @@ def _share(row: Row, kind: str) -> float:
 
 
 def _counts(row: Row) -> bool:
-    """Whether an answer could be right: a text that answers is of no use where it was not found."""
+    """True where an answer could be right: a text that answers is of no use where it was not found."""
     return row["kind"] != ANSWERABLE or bool(row["found"])
 
 

@@ -70,7 +70,7 @@ class Grounded:
         *,
         rows: StepRows = ALL,
     ) -> Interrupt:
-        """What follows `rows` behind `tokens`, and the seconds that its step took.
+        """Decode `rows` behind `tokens`; `done` gets what follows, and the seconds that its step took.
 
         Where more tokens are missing than a part of a prompt has, they are read in parts first, beside others. The
         interrupt stops it.

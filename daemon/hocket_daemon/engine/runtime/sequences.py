@@ -129,7 +129,7 @@ class SequenceGroup:
                 self._held[at[row]] += len(ids)
 
     def take(self, tokens: list[int], read: Heads | None) -> Heads:
-        """What follows the rows that were wanted behind `tokens`; `read` is what their segment gave, if any."""
+        """The heads of the wanted rows behind `tokens`; `read` is what their segment gave, if any."""
         if read is None:
             return self._first.of_rows(self._places) if not tokens else self._read_ahead(tokens)
         self._branch = [*tokens, *self._proposed]
@@ -141,7 +141,7 @@ class SequenceGroup:
         return self._read_ahead(tokens)
 
     def places(self, wanted: Sequence[int] | None) -> list[int]:
-        """Where in `rows` those stand that are wanted; None: all."""
+        """Indices in `rows` of the wanted ones; None: of all."""
         return list(range(len(self.rows)) if wanted is None else wanted)
 
     def _knows(self, tokens: list[int], places: list[int]) -> bool:

@@ -49,7 +49,7 @@ class Heads:
         return Heads(self.probabilities[here], None if self.ids is None else self.ids[here])
 
     def of_rows(self, places: Sequence[int]) -> Heads:
-        """Those behind some places, in that order."""
+        """The heads at some places, in that order."""
         chosen = list(places)
         return Heads(self.probabilities[chosen], None if self.ids is None else self.ids[chosen])
 
@@ -201,7 +201,7 @@ def contrasted(
 
 
 def is_contrasted(heads: Heads, contrast: Contrast) -> bool:
-    """Whether any of these rows would be another one: V keeps its mass, so where it has one id this keeps its own."""
+    """True where contrast changes any of these rows: V keeps its mass, so a row with one id in V is left as it is."""
     ids, rows = heads.aligned()
     return contrast.strength > 0 and bool((_plausible(ids, rows, contrast).sum(axis=1) > 1).any())
 

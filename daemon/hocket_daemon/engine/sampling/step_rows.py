@@ -1,4 +1,4 @@
-"""Which rows a step decodes: those that weigh anything, and the question's alone where it changes what they say."""
+"""Choose the rows of a step: those with a weight, and the question's own where contrast changes what they say."""
 
 from __future__ import annotations
 

@@ -94,7 +94,8 @@ def test_a_dispatched_answer_has_those_of_the_side_that_wrote_it(near: Pair, sid
         assert [token.id for token in tokens] == [token.id for token in alone]
         for one, other in zip(tokens, alone, strict=True):
             assert [each.id for each in one.logprobs] == [each.id for each in other.logprobs]
-            assert [each.logprob for each in one.logprobs] == pytest.approx([each.logprob for each in other.logprobs])
+            want = [each.logprob for each in other.logprobs]
+            assert [each.logprob for each in one.logprobs] == pytest.approx(want, abs=1e-4)  # float32, in other passes
 
 
 def test_greedy_takes_the_likeliest_and_the_pieces_are_the_text(linked: tuple[Pair, Link]) -> None:

@@ -134,17 +134,25 @@ class Collection:
         return self._searcher.scorers
 
     def search(
-        self, query: str, k: int, scorer: str = "", within: tuple[str, ...] = (), words: int = 0
+        self,
+        query: str,
+        k: int,
+        scorer: str = "",
+        within: tuple[str, ...] = (),
+        words: int = 0,
+        *,
+        others: tuple[str, ...] = (),
     ) -> SearchResult:
         """The best `k` passages `within` a folder, or of all; none when nothing is ingested.
 
-        Each has at most so many `words`, but always those of the chunk that was found.
+        Each has at most so many `words`, but always those of the chunk that was found. `others` are the question's
+        other forms, in a conversation (forms.py).
         Raises QueryError, IndexBuilding.
         """
         query = check_query(query, k)
         if not self._renewed:
             self._check_renewed()
-        result = self._searcher.search(query, k, scorer, within, size_of(words, self._chunk_words))
+        result = self._searcher.search(query, k, scorer, within, size_of(words, self._chunk_words), others=others)
         if not result.documents_total:
             self._check_empty()
         return result

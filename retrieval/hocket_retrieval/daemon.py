@@ -203,7 +203,14 @@ class Daemon:
     def _search(self, message: m.Search) -> m.Passages:
         started = time.perf_counter()
         collection = self._loaded()
-        result = collection.search(message.query, message.k, message.scorer, tuple(message.within), message.words)
+        result = collection.search(
+            message.query,
+            message.k,
+            message.scorer,
+            tuple(message.within),
+            message.words,
+            others=tuple(message.others),
+        )
         return replies.passages(message.request, result, collection.scorers, time.perf_counter() - started)
 
     def _extract(self, message: m.Extract) -> m.Extracted:

@@ -35,6 +35,7 @@ def passages(request: bytes, found: SearchResult, scorers: list[str], seconds: f
         documents_total=found.documents_total,
         matched=found.matched,
         older=list(map(_older, found.older[:MAX_OLDER])),
+        form=found.form,
         seconds=seconds,
     )
 

@@ -123,6 +123,7 @@ class FakeRetrieval:
         within: Sequence[str] = (),
         *,
         words: int = 0,
+        others: Sequence[str] = (),
     ) -> None:
         self.used.append(scorer)
         self.words.append(words)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 import pytest
@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket_bus.errors import HocketError, Unavailable
-from hocket_bus.messages import MAX_QUESTION_CHARS, Passage, Passages, Prompt, Turn
-from hocket_daemon.serving.follow_up import AS_NEAR, NEAR, Found, chosen, refers, search_text, search_texts
+from hocket_bus.messages import MAX_QUESTION_CHARS, Passages, Prompt, Turn
+from hocket_daemon.serving.follow_up import JOINED_CHARS, Found, refers, search_text, search_texts
 from hocket_daemon.serving.retrieval import NO_PASSAGES, Lookups
 
 LIGHTHOUSE = "When was the lighthouse of Brightholm built?"
@@ -88,65 +88,56 @@ def test_nothing_is_searched_twice() -> None:
     assert texts == [query[:MAX_QUESTION_CHARS]]
 
 
-def passages(*scores: float, document: str = "d", seconds: float = 0.0, matched: float = 0.0) -> Passages:
-    found = [Passage(document=document, title="", ordinal=0, text="t", score=score) for score in scores]
-    return msgspec.structs.replace(NO_PASSAGES, passages=found, seconds=seconds, matched=matched)
+def test_the_last_form_joins_the_latest_questions_in_their_order() -> None:
+    """As many as embedders read, and never a part of one."""
+    prompt = Prompt(query="And it?", turns=[Turn(query=each, answer="Well.") for each in ("Who?", LIGHTHOUSE, "Why?")])
+    assert search_texts(prompt)[2] == f"Who? {LIGHTHOUSE} Why? And it?"
+    many = [Turn(query=f"{LIGHTHOUSE} {at}", answer="") for at in range(100)]
+    joined = search_texts(Prompt(query="And it?", turns=many))[2]
+    assert joined.endswith(f"{LIGHTHOUSE} 98 {LIGHTHOUSE} 99 And it?")
+    assert joined.startswith("When was")
+    assert JOINED_CHARS - len(LIGHTHOUSE) - 4 <= len(joined) <= JOINED_CHARS
 
 
-@given(alone=st.lists(st.floats(-1, 1)), together=st.lists(st.floats(-1, 1)))
-def test_what_a_question_finds_by_itself_is_read_where_it_is_near_and_about_as_near(
-    alone: list[float], together: list[float]
-) -> None:
-    """Whatever is found: of one search nothing is chosen."""
-    one, both = passages(*alone).passages, passages(*together).passages
-    best, other = max(alone, default=-1.0), max(together, default=-1.0)
-    assert chosen([one, both]) == (0 if best >= NEAR and best >= AS_NEAR * other else 1)
-    assert chosen([one]) == 0
-
-
-class Slow(Lookups):
-    """Lookups that answer when they are told to."""
+class Asked(Lookups):
+    """Lookups that keep what is asked, and answer when they are told to."""
 
     def __init__(self) -> None:
-        self.asked: dict[str, Callable[[Passages | HocketError], None]] = {}
+        self.asked: list[tuple[str, list[str]]] = []
+        self.done: list[Callable[[Passages | HocketError], None]] = []
 
     def search(
-        self, query: str, k: int, scorer: str, done: Callable[..., None], within: object = (), *, words: int = 0
+        self,
+        query: str,
+        k: int,
+        scorer: str,
+        done: Callable[..., None],
+        within: object = (),
+        *,
+        words: int = 0,
+        others: Sequence[str] = (),
     ) -> None:
         assert (k, scorer, within, words) == (3, "s", ("letters",), 64)
-        self.asked[query] = done
+        self.asked.append((query, list(others)))
+        self.done.append(done)
 
 
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-@pytest.mark.parametrize("failing", [None, 0, 1])
-def test_both_searches_end_in_one_outcome(order: tuple[int, int], failing: int | None) -> None:
-    """In whichever order they come; where one fails the question does."""
-    slow, told = Slow(), list[Found | HocketError]()
+@pytest.mark.parametrize("form", [0, 1])
+def test_all_forms_are_one_search_whose_scores_are_of_the_form_that_it_names(form: int) -> None:
+    """What weighs passages afterwards is compared with that form's text, too."""
+    lookups, told = Asked(), list[Found | HocketError]()
     prompt = Prompt(query="How high is it?", turns=[Turn(query=LIGHTHOUSE, answer="")])
-    slow.find(prompt, 3, told.append, scorer="s", within=("letters",), words=64)
-    assert list(slow.asked) == search_texts(prompt)
-    outcomes: list[Passages | HocketError] = [passages(0.2, seconds=1.0), passages(0.5, seconds=2.0)]
-    if failing is not None:
-        outcomes[failing] = Unavailable("away")
-    for number, place in enumerate(order):
-        assert len(told) == 0, number
-        list(slow.asked.values())[place](outcomes[place])
-    both = Found(search_texts(prompt)[1], passages(0.5, seconds=3.0))
-    assert told == [both if failing is None else outcomes[failing]]
+    lookups.find(prompt, 3, told.append, scorer="s", within=("letters",), words=64)
+    texts = search_texts(prompt)
+    assert (lookups.asked, told) == ([(texts[0], texts[1:])], [])
+    outcome = msgspec.structs.replace(NO_PASSAGES, form=form)
+    lookups.done[0](outcome)
+    assert told == [Found(texts[form], outcome)]
 
 
-@pytest.mark.parametrize(("document", "matched"), [("d", 0.8), ("another", 0.3)])
-@pytest.mark.parametrize("near", [0.2, 0.9])
-def test_the_first_passages_own_words_are_evidence_whichever_search_found_them(
-    document: str, matched: float, near: float
-) -> None:
-    """Words of earlier questions make it no less; those of another passage tell nothing of it."""
-    slow, told = Slow(), list[Found | HocketError]()
-    prompt = Prompt(query="How high is it?", turns=[Turn(query=LIGHTHOUSE, answer="")])
-    slow.find(prompt, 3, told.append, scorer="s", within=("letters",), words=64)
-    more, less = passages(near, document=document, matched=0.8), passages(0.5, matched=0.3)
-    for done, outcome in zip(slow.asked.values(), (more, less), strict=True):
-        done(outcome)
-    (found,) = told
-    assert isinstance(found, Found)
-    assert found.passages.matched == (matched if near < NEAR else 0.8)
+def test_a_search_that_fails_fails_the_question() -> None:
+    """There is nothing else to read."""
+    lookups, told = Asked(), list[Found | HocketError]()
+    lookups.find(Prompt(query="How high is it?"), 3, told.append, scorer="s", within=("letters",), words=64)
+    lookups.done[0](away := Unavailable("away"))
+    assert told == [away]

@@ -45,7 +45,12 @@ WORDS = tuple("kala mira duno soretu limba tano meku relado sina borita kulo nam
 
 
 class ListRetrieval:
-    """A retrieval daemon at the bus: answers every search with passages cut from the question's own words."""
+    """A retrieval daemon at the bus: answers every search with passages cut from the question's own words.
+
+    Of a question of a conversation it finds what is of `form`, where there is one.
+    """
+
+    form = 0
 
     def __init__(
         self, endpoint: str, side: str, documents: int = 5, scorers: str = "list", late_s: float = 0.0
@@ -79,7 +84,8 @@ class ListRetrieval:
 
     def answer(self, search: Search) -> Passages:
         scorer = search.scorer if search.scorer in self.scorers else self.scorers[0]
-        seed = sum(search.query.encode()) + {"device": 0, "cloud": 7}.get(
+        form = min(self.form, len(search.others))
+        seed = sum([search.query, *search.others][form].encode()) + {"device": 0, "cloud": 7}.get(
             self.side, zlib.crc32(self.side.encode()) % 99
         )
         passages = [
@@ -99,6 +105,7 @@ class ListRetrieval:
             scorers=self.scorers,
             documents_total=self.documents,
             seconds=0.0,
+            form=form,
         )
 
     def close(self) -> None:

@@ -27,7 +27,7 @@ from hocket_daemon.engine.runtime.sequences import SequenceGroup
 from hocket_daemon.engine.sampling.distribution import Distribution, truncate
 from hocket_daemon.engine.sampling.drawing import Rule, exponential
 from hocket_daemon.engine.sampling.heads import mix as mix_rows
-from hocket_daemon.serving.follow_up import Found, chosen, search_texts
+from hocket_daemon.serving.follow_up import Found, search_texts
 from hocket_daemon.serving.passage_weights import explained, weigh
 from hocket_lab.forcing import Forced, read_at_once, rows_behind
 from hocket_retrieval.heads import headed
@@ -105,9 +105,8 @@ class Reference:
         retrieval = ListRetrieval.__new__(ListRetrieval)
         retrieval.side, retrieval.documents, retrieval.scorers = side, 5, [self._scorer]
         k, texts = FEW if ask.documents is None else ask.documents, search_texts(ask.prompt)
-        answers = [retrieval.answer(Search(request=bytes(16), query=text, k=k)) for text in texts]
-        at = chosen([answer.passages for answer in answers])
-        return Found(texts[at], answers[at])
+        answer = retrieval.answer(Search(request=bytes(16), query=texts[0], k=k, others=texts[1:]))
+        return Found(texts[answer.form], answer)
 
     def _shares_of(
         self,

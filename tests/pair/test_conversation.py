@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from harness import WORDS, Pair, pair
+from harness import WORDS, ListRetrieval, Pair, pair
 from reference import Reference
 
 from exact import exact
@@ -18,8 +18,6 @@ from hocket_client.question import ask_message
 from hocket_daemon.aggregation.settings import GroupSettings
 from hocket_daemon.privacy.egress import EgressSettings, read
 from hocket_daemon.privacy.history import CLOUD, History, HistoryPolicy
-from hocket_daemon.serving import follow_up
-from hocket_daemon.serving.follow_up import NEAR
 from hocket_lab.link import Conditions, start
 from hocket_lab.link.tap import Tap, messages
 from ports import free_port
@@ -81,15 +79,15 @@ def test_a_question_behind_turns_has_the_reference_tokens(tiny_models: dict[str,
                 assert (got.token_ids, got.aggregation.solo_steps) == (expected, [])
 
 
-@pytest.mark.parametrize(("documents", "near"), [(2, NEAR), (2, 1.1), (0, NEAR)])
+@pytest.mark.parametrize(("documents", "form"), [(2, 0), (2, 1), (0, 0)])
 def test_models_that_read_no_turns_search_with_them(
-    tiny_models: dict[str, Path], monkeypatch: pytest.MonkeyPatch, documents: int, near: float
+    tiny_models: dict[str, Path], monkeypatch: pytest.MonkeyPatch, documents: int, form: int
 ) -> None:
-    """The tokens are those of the question alone behind what is found, by it or for both where nothing is `near`.
+    """The tokens are those of the question alone behind what is found, by it or by what comes before it, too.
 
     Without passages turns are read.
     """
-    monkeypatch.setattr(follow_up, "NEAR", near)
+    monkeypatch.setattr(ListRetrieval, "form", form)
     reading, searching = Reference(tiny_models), Reference(tiny_models, reads_turns=False)
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
         for side in ("device", "cloud"):

@@ -1,6 +1,7 @@
 """Laws of searching: every query works or says why, and a score is a cosine."""
 
 from itertools import islice
+from math import log
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from hypothesis import strategies as st
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.embedder import Embedder, Reranker, computes_bfloat16
 from hocket_retrieval.errors import ModelError, QueryError
+from hocket_retrieval.finding import _different, _Telling, fuse
 from hocket_retrieval.lexical import match_expression
-from hocket_retrieval.search import MAX_QUERY_CHARS, Passage, Searcher, _different, _matched, fuse
+from hocket_retrieval.search import MAX_QUERY_CHARS, Searcher
 from toys import ToyEmbedder
 
 
@@ -117,9 +119,11 @@ def test_what_is_best_by_words_is_not_behind_what_has_none(one, other):
 )
 def test_no_passage_has_more_than_all_that_the_words_tell(counted):
     """In whatever order its words are summed: the wire takes no share above 1."""
-    frequencies = dict(counted)
-    passage = Passage("a", "", 0, " ".join(frequencies), 0.5)
-    assert 0.0 <= _matched([passage], frequencies, 40) <= 1.0
+    telling = _Telling({word: log(42 / (frequency + 1)) for word, frequency in counted}, frozenset({counted[0][0]}))
+    text = " ".join(word for word, _ in counted)
+    assert 0.0 <= telling.share(text) <= 1.0
+    assert telling.matched([text, ""]) == telling.share(text)
+    assert telling.matched([text.replace(counted[0][0], "")]) == 0.0
 
 
 def test_only_telling_words_are_searched():

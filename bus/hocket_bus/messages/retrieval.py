@@ -9,6 +9,7 @@ from msgspec import Meta
 from .types import Conversation, Count, Entry, Folders, Id, Line, Message, Name, Record, Scorers, Seconds
 
 MAX_PATHS = 1_000  # of one request
+SearchText = Annotated[str, Meta(max_length=100_000)]
 PassageWords = Annotated[int, Meta(ge=0, le=4_096)]
 
 
@@ -16,15 +17,17 @@ class Search(Message, frozen=True):
     """Ask for the best `k` passages, by the scorer of this name where there is one, else by the best that there is.
 
     `within` are folders, or documents, that alone are searched; empty: all are. A passage has at most so many `words`,
-    but always those of the chunk that was found; 0: these alone.
+    but always those of the chunk that was found; 0: these alone. `others` are other forms of the question, in a
+    conversation: with words of the questions before it, and last all of them joined.
     """
 
     request: Id
-    query: Annotated[str, Meta(max_length=100_000)]
+    query: SearchText
     k: Annotated[int, Meta(ge=0, le=64)] = 2
     scorer: Line = ""
     within: Folders = []
     words: PassageWords = 0
+    others: Annotated[list[SearchText], Meta(max_length=2)] = []
 
 
 class Passage(Record, frozen=True):
@@ -62,7 +65,8 @@ class Passages(Message, frozen=True):
 
     `scorer` names what the scores mean, `scorers` all that could have been asked for, the best first. `matched` is how
     much of what the question's words tell is in one of the passages, by their rarity, 0 where no rare word is. `older`
-    are those that were left out for newer ones.
+    are those that were left out for newer ones. `form` is the form of the question that scores compare with: 0, the
+    query, or the first of the others.
     """
 
     request: Id
@@ -73,6 +77,7 @@ class Passages(Message, frozen=True):
     seconds: Seconds
     matched: Annotated[float, Meta(ge=0, le=1)] = 0.0
     older: Annotated[list[Older], Meta(max_length=64)] = []
+    form: Annotated[int, Meta(ge=0, le=1)] = 0
 
 
 class Place(Record, frozen=True):

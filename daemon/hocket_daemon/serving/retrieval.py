@@ -11,7 +11,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from math import inf
 from typing import Any, get_args
 
@@ -47,7 +46,7 @@ from hocket_bus.messages import (
 from hocket_bus.sockets import Link, Received
 from hocket_bus.turns import Turns
 
-from .follow_up import Found, read_of, search_texts
+from .follow_up import Found, search_texts
 
 WAIT_S = 10.0
 WAIT_DOWN_S = 2.0  # for a retrieval daemon that is not connected
@@ -94,15 +93,11 @@ class Lookups:
     ) -> None:
         """Search for what `prompt` asks; `done` gets, once and within a deadline, what is found or an error."""
         texts = search_texts(prompt)
-        outcomes = dict[str, Passages | HocketError]()
 
-        def take(text: str, outcome: Passages | HocketError) -> None:
-            outcomes[text] = outcome
-            if len(outcomes) == len(texts):
-                done(_outcome([(each, outcomes[each]) for each in texts]))
+        def take(outcome: Passages | HocketError) -> None:
+            done(outcome if isinstance(outcome, HocketError) else Found(texts[outcome.form], outcome))
 
-        for text in texts:
-            self.search(text, k, scorer, partial(take, text), within, words=words)
+        self.search(texts[0], k, scorer, take, within, words=words, others=texts[1:])
 
     def search(
         self,
@@ -113,9 +108,18 @@ class Lookups:
         within: Sequence[str] = (),
         *,
         words: int = 0,
+        others: Sequence[str] = (),
     ) -> None:
         """Find passages by `scorer`, see Search; `done` gets them or an error, within a deadline."""
-        search = Search(request=os.urandom(16), query=query, k=k, scorer=scorer, within=list(within), words=words)
+        search = Search(
+            request=os.urandom(16),
+            query=query,
+            k=k,
+            scorer=scorer,
+            within=list(within),
+            words=words,
+            others=list(others),
+        )
         self.ask(search, done)
 
     def score(
@@ -144,15 +148,6 @@ class Lookups:
         for request in self._asked:
             self._client.drop(request)
         self._asked.clear()
-
-
-def _outcome(outcomes: Sequence[tuple[str, Passages | HocketError]]) -> Found | HocketError:
-    found = list[Found]()
-    for text, outcome in outcomes:
-        if isinstance(outcome, HocketError):
-            return outcome
-        found.append(Found(text, outcome))
-    return read_of(found)
 
 
 class RetrievalClient:

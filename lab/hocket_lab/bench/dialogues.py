@@ -22,7 +22,7 @@ from rich.progress import track
 from hocket_bus.messages import Done, Prompt, Turn
 from hocket_client import Client, Options
 from hocket_daemon.engine.settings import AUTO
-from hocket_daemon.serving.follow_up import chosen, search_texts
+from hocket_daemon.serving.follow_up import search_texts
 from hocket_lab.bench.invented import holds
 from hocket_lab.bench.product import EMBEDDING_PRECISION, EMBEDDING_THREADS
 from hocket_lab.bench.report import Report, Row, bootstrap
@@ -98,9 +98,9 @@ def _searched(data: Mapping[str, Any], dialogues: Mapping[int, Dialogue], settin
             for number, turn in enumerate(turns[1:], 1):
                 before = [each["question"] for each in turns[:number]]
                 for way, texts in WAYS.items():
-                    asked = texts(before, turn["question"])
-                    found = [collection.search(text, max(AMONG)).passages for text in asked]
-                    right = [passage.document in turn["notes"] for passage in found[chosen(found)]]
+                    query, *others = texts(before, turn["question"])
+                    found = collection.search(query, max(AMONG), others=tuple(others)).passages
+                    right = [passage.document in turn["notes"] for passage in found]
                     place = right.index(True) + 1 if any(right) else 0
                     yield _row(at, number, turn, way) | {"place": place}
 

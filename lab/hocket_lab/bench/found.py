@@ -4,6 +4,8 @@ Every device of these sets is a collection of its own, read with the product's d
 is spans of characters: `span_recall` is how much of a question's spans stands in the passages. MTRAG's is passages; its
 pools are small, so its figures compare with nothing published. Its questions with turns before them are searched in
 three ways: the last turn alone, all turns joined, and as the product does, with those that the last one refers to.
+Of questions that need several documents (multihop.py), `all_of_each` says how often all of them are among the passages
+of both sides, `passages` of each.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from typing import TYPE_CHECKING, Annotated
 from rich.progress import track
 
 from hocket_bus.messages import Prompt, Turn
-from hocket_daemon.serving.follow_up import chosen, search_texts
+from hocket_daemon.serving.follow_up import search_texts
+from hocket_lab.bench import multihop
 from hocket_lab.bench.graph import sets
 from hocket_lab.bench.product import EMBEDDING_PRECISION, EMBEDDING_THREADS
 from hocket_lab.bench.report import Report, Row
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
     from hocket_retrieval.embedder import Embedder
 
 ASKED = ("mtrag", "chunking")
-COLUMNS = ("device", "way", "questions", "hit_1", "hit_5", "rank", "span_recall", "words_returned")
+COLUMNS = ("device", "way", "questions", "hit_1", "hit_5", "rank", "all_of_each", "span_recall", "words_returned")
 
 
 def _as_asked(question: sets.Question) -> list[str]:
@@ -60,15 +63,19 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
     """Measure what is not in the report yet; there is nothing to hold but figures of other code."""
     from hocket_retrieval.embedder import Embedder
 
-    require(data, *sets.FILES)
+    require(data, *sets.FILES, *multihop.FILES)
     report = Report(asdict(settings), json_path)
     loaded = sets.load(data)
     missing = [name for of in ASKED for name in loaded.devices(of) if not report.find(device=name, way="product")]
+    if not report.find(device=multihop.DEVICE, way=multihop.PRODUCT):
+        missing.append(multihop.DEVICE)
     embedder = Embedder(threads=settings.threads, documents_in=settings.precision) if missing else None
     for device in track(missing, "searching", console=console.err()):
         assert embedder is not None
-        for row in _measured(loaded, device, embedder, settings):
-            report.add(row)
+        if device == multihop.DEVICE:
+            report.extend(multihop.measured(data, embedder, settings.passages))
+        else:
+            report.extend(_measured(loaded, device, embedder, settings))
     if json_path is not None:
         report.plot(json_path.with_suffix(".png"), "device", "hit_5", "of", title="Found among five passages")
     return report.finish(COLUMNS)
@@ -117,8 +124,8 @@ def _searched(
 ) -> Iterator[tuple[int, float | None, int]]:
     """Of each question the place of the first passage that is evidence, 0 for none; the recall of its spans; words."""
     for question in questions:
-        searched = [collection.search(text, passages).passages for text in texts(question)]
-        found = searched[chosen(searched)]
+        query, *others = texts(question)
+        found = collection.search(query, passages, others=tuple(others)).passages
         held = [question.gold.holds(passage.document, passage.text) for passage in found]
         recall = question.gold.recall([passage.text for passage in found]) if question.gold.spans else None
         yield held.index(True) + 1 if any(held) else 0, recall, sum(len(each.text.split()) for each in found)

@@ -265,7 +265,7 @@ def _measure_scifact(report: Report, data: Path, settings: Settings, embedder: E
 
 def _rankings(folder: Path, embedder: Embedder, queries: dict[str, str]) -> dict[str, dict[str, list[str]]]:
     """Per system and query the document names, best first; the daemon's own searches, one by one and fused."""
-    from hocket_retrieval.search import CANDIDATES, fuse
+    from hocket_retrieval.finding import CANDIDATES, fuse
     from hocket_retrieval.stores.sqlite import SqliteStore
 
     ranked: dict[str, dict[str, list[str]]] = {system: {} for system in PUBLISHED}

@@ -23,7 +23,7 @@ from rich.progress import track
 from hocket_lab.bench.report import Report, Row, percentile
 from hocket_lab.option import Option
 from hocket_retrieval.chunking import DEFAULT_WORDS
-from hocket_retrieval.search import CANDIDATES, fuse
+from hocket_retrieval.finding import CANDIDATES, fuse
 from hocket_retrieval.stores.records import Document, NewChunk, digest
 from hocket_tools import console
 

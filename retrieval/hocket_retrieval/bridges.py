@@ -1,0 +1,64 @@
+"""The second step of a search: from what was found to another document that it names. Pure.
+
+"When was the founder of the bakery born?" finds a note on the bakery, which has her name and no day. So names that the
+best passage has and the question has not are searched with the words that the question has and the passage has not. A
+passage of another document counts that has one of these names and one of these words. Where the best passage has all
+words of the question, or no other name, one step is enough.
+
+The same is done by personalised PageRank over a graph of names and passages in HippoRAG (Gutiérrez et al. 2024), where
+a model reads the names; here one more search of the same store does it, and no model is called.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from .graph.phrases import is_name, mentions
+from .heads import HasNames, searched
+from .languages import detect
+from .lexical import telling_stems, whole_words, words
+
+_WORD = re.compile(r"[\w'’-]+")
+
+
+class Trail(NamedTuple):
+    """What is searched in the second step; the names of which a passage has to have one, and the words, by stems."""
+
+    text: str
+    names: list[frozenset[str]]
+    rest: list[frozenset[str]]
+    language: str
+
+    def leads_to(self, passage: HasNames) -> bool:
+        """Tell whether a passage has one of the names, and one of the words that are left."""
+        text = searched(passage)
+        said, stems = {*words(text)}, {*telling_stems(text, self.language)}
+        return any(name <= said for name in self.names) and any(word <= stems for word in self.rest)
+
+
+def trail_of(query: str, best: HasNames) -> Trail | None:
+    """What is searched behind the best passage for a question; None where one step is enough."""
+    language = detect(whole_words(query))
+    rest, names = _rest(query, best, language), _names(query, best)
+    if not rest or not names:
+        return None
+    text = " ".join([*rest, *names])
+    return Trail(text, [frozenset(words(name)) for name in names], [_stems(word, language) for word in rest], language)
+
+
+def _rest(query: str, best: HasNames, language: str) -> list[str]:
+    """The words of a question that tell something and that a passage has not."""
+    held = _stems(searched(best), language)
+    return [word for word in _WORD.findall(query) if (stems := _stems(word, language)) and not stems <= held]
+
+
+def _names(query: str, best: HasNames) -> list[str]:
+    """The names that a passage has and a question has not, its title first."""
+    said = {*words(query)}
+    names = dict.fromkeys([best.title, *filter(is_name, mentions(best.text))])
+    return [name for name in names if not {*words(name)} <= said]
+
+
+def _stems(text: str, language: str) -> frozenset[str]:
+    return frozenset(telling_stems(text, language))

@@ -1,0 +1,96 @@
+"""The second step of a search: a name in what was found leads to the document that answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hocket_retrieval.bridges import trail_of
+from hocket_retrieval.collection import Collection
+from hocket_retrieval.heads import Placed
+
+BAKERY = (
+    "bakery.md",
+    "The bakery",
+    "The bakery by the harbour was founded by Odile Brandt, who baked rye bread first.",
+)
+PERSON = ("brandt.md", "People", "Odile Brandt was born on 4 May 1931 in Norrvik and moved here later.")
+OTHERS = [
+    ("people.md", "Births", "Ragna Holt was born on 2 June 1940 in Lisse. Her brother was born in Orma."),
+    ("boats.md", "Boats", "The founder of the boat club was born in a lighthouse."),
+    ("bread.md", "Bread", "Bread needs flour, water, salt and time; a bakery needs an oven."),
+    ("harbour.md", "Harbour", "The harbour was deepened twice, and its founder is not known."),
+]
+QUESTION = "When was the founder of the bakery by the harbour born?"
+
+
+@pytest.fixture
+def notes(collection: Collection) -> Collection:
+    collection.add([BAKERY, PERSON, *OTHERS])
+    return collection
+
+
+def placed(note: tuple[str, str, str]) -> Placed:
+    name, title, text = note
+    return Placed(name, title, "", text)
+
+
+def test_the_second_step_searches_what_is_left_of_the_question_with_new_names() -> None:
+    """Words that the best passage has are done with; a name that the question has leads nowhere else."""
+    trail = trail_of(QUESTION, placed(BAKERY))
+    assert trail is not None
+    assert "born" in trail.text
+    assert "Odile Brandt" in trail.text
+    assert "harbour" not in trail.text.lower()
+    assert trail.leads_to(placed(PERSON))
+    assert not any(trail.leads_to(placed(each)) for each in OTHERS), "neither word nor name alone is enough"
+
+
+@pytest.mark.parametrize(
+    "question", ["Who founded the bakery by the harbour?", "Who is Odile Brandt of the bakery by the harbour?", "???"]
+)
+def test_where_the_best_passage_has_all_words_one_step_is_enough(question: str) -> None:
+    """Nor is there a second one where no name is new."""
+    assert trail_of(question, placed(BAKERY)) is None
+    assert trail_of(QUESTION, placed(OTHERS[2])) is None or "Odile" not in str(trail_of(QUESTION, placed(OTHERS[2])))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_what_it_leads_to_is_among_the_passages(minilm: object, tmp_path: Path, k: int) -> None:
+    """However few are asked for, from two on; one alone is the first step's."""
+    with Collection(tmp_path, minilm) as collection:  # type: ignore[arg-type]
+        collection.add([BAKERY, PERSON, *OTHERS])
+        found = collection.search(QUESTION, k).passages
+        assert found[0].document == "bakery.md"
+        assert "brandt.md" in [each.document for each in found]
+        assert collection.search(QUESTION, 1).passages == found[:1]
+
+
+def test_no_passage_of_the_second_step_scores_more_than_the_one_that_led_to_it(
+    notes: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So what says that nothing was found says it as before, and the first passages stay the first."""
+    for k in range(2, 7):
+        both = notes.search(QUESTION, k)
+        with monkeypatch.context() as patched:
+            patched.setattr("hocket_retrieval.search.trail_of", lambda *_: None)
+            one = notes.search(QUESTION, k)
+        assert all(each.score <= both.passages[0].score for each in both.passages if each not in one.passages)
+        assert both.passages[: k - k // 2] == one.passages[: k - k // 2]
+        assert both.matched == one.matched
+        assert len(both.passages) == len(one.passages) == k
+
+
+@given(query=st.text(max_size=80), text=st.text(max_size=200), title=st.text(max_size=30))
+@settings(suppress_health_check=[HealthCheck.too_slow])
+def test_any_text_has_a_trail_or_none(query: str, text: str, title: str) -> None:
+    """And a trail has a name and a word, none of them empty."""
+    trail = trail_of(query, Placed("a.md", title, "", text))
+    if trail is not None:
+        assert trail.text.strip()
+        assert all(trail.names)
+        assert all(trail.rest)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from .graph.phrases import is_name, mentions
+from .phrases import is_name, mentions
 from .heads import HasNames, searched
 from .languages import detect
 from .lexical import telling_stems, whole_words, words

@@ -35,7 +35,7 @@ NEARER = 0.72  # what has none of the words is ahead of what has the rarest only
 LED_TO = 4  # candidates of the second step
 
 
-class Asked(NamedTuple):
+class Sought(NamedTuple):
     """A text that is searched, and its vector."""
 
     text: str
@@ -79,7 +79,7 @@ class Finding:
             self._texts[place] = text_around(self._moment, chunk, self._size)
         return self._texts[place]
 
-    def first(self, asked: Sequence[Asked], k: int, reranker: Reranker | None) -> Step:
+    def first(self, asked: Sequence[Sought], k: int, reranker: Reranker | None) -> Step:
         """The best `k` for a question by all its forms, by a re-ranker's scores where there is one."""
         wanted = self._size * (max(k, RERANKED) if reranker else k)  # of a window there may be all chunks
         rankings = [self._ranking(each) for each in asked]
@@ -94,7 +94,7 @@ class Finding:
         texts = [searched(each.chunk) for each in found]
         return Step(found, settled.older, form, max(each.matched(texts) for each in telling))
 
-    def second(self, asked: Asked, trail: Trail, step: Step, k: int, reranker: Reranker | None) -> list[Found]:
+    def second(self, asked: Sought, trail: Trail, step: Step, k: int, reranker: Reranker | None) -> list[Found]:
         """The best `k` with those that the best one leads to, which take up to half of the places, from the last on.
 
         None of them scores more than the one that led to it: a chain is no stronger than its first link.
@@ -112,12 +112,12 @@ class Finding:
         ]
         return list(islice(self._of_different_windows([*ahead, *new[: k // 2], *step.found[len(ahead) :]]), k))
 
-    def _ranking(self, asked: Asked) -> list[int]:
+    def _ranking(self, asked: Sought) -> list[int]:
         by_words = self._moment.by_words(asked.text, CANDIDATES, self._within)
         return fuse(by_words, self._moment.by_meaning(asked.vector, CANDIDATES, self._within))
 
     def _order(
-        self, asked: Sequence[Asked], rankings: Sequence[list[int]], telling: _Telling, k: int, wanted: int
+        self, asked: Sequence[Sought], rankings: Sequence[list[int]], telling: _Telling, k: int, wanted: int
     ) -> tuple[int, list[int]]:
         """The number of the form whose scores count, and ids, best first, by all forms."""
         if len(asked) == 1:

@@ -15,7 +15,7 @@ import numpy as np
 from .bridges import trail_of
 from .embedder import Embedder, Reranker
 from .errors import PassageGone, QueryError
-from .finding import Asked, Finding, Found, cosines
+from .finding import Sought, Finding, Found, cosines
 from .heads import headed
 from .recency import Older
 from .stores.protocol import DocumentStore
@@ -89,14 +89,14 @@ class Searcher:
         `within` are folders, or documents, that alone are searched; empty: all are. A passage's text is the window of
         `size` chunks in which the one that was found stands. `others` are the question's other forms (forms.py).
         """
-        asked = [self._asked(check_query(text, k)) for text in (query, *others)]
+        asked = [self._sought(check_query(text, k)) for text in (query, *others)]
         reranker = self._reranker_of(scorer)
         with self._store.moment() as moment:
             finding = Finding(moment, within, size)
             step = finding.first(asked, k, reranker)
             found = step.found
             if k > 1 and found and (trail := trail_of(asked[step.form].text, found[0].chunk)) is not None:
-                found = finding.second(self._asked(trail.text), trail, step, k, reranker)
+                found = finding.second(self._sought(trail.text), trail, step, k, reranker)
             texts = [finding.text(each.chunk) for each in found]
         subgraphs = self._subgraphs_of([each.chunk.id for each in found])
         passages = tuple(map(_passage, found, texts, subgraphs))
@@ -137,8 +137,8 @@ class Searcher:
             return [float(cosine) for cosine in np.clip(near, -1, 1)]
         return [float(score) for score in reranker.score(query, list(texts))]
 
-    def _asked(self, text: str) -> Asked:
-        return Asked(text, self._embedder.query(text))
+    def _sought(self, text: str) -> Sought:
+        return Sought(text, self._embedder.query(text))
 
     def _reranker_of(self, scorer: str) -> Reranker | None:
         return None if scorer == self._embedder.fingerprint else self._reranker

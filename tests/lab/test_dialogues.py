@@ -46,9 +46,10 @@ def test_each_way_searches_what_it_says() -> None:
     found = {way: texts(before, "how much?") for way, texts in dialogues.WAYS.items()}
     assert found[dialogues.LAST] == ["how much?"]
     assert found[dialogues.JOINED] == ["When does the ferry to Havnoy leave? Is it on time? how much?"]
-    alone, together = found[dialogues.PRODUCT]
+    alone, together, joined = found[dialogues.PRODUCT]
     assert alone == "how much?"
     assert together.startswith("how much? how much? ")
+    assert [joined] == found[dialogues.JOINED]
 
 
 @pytest.mark.parametrize(

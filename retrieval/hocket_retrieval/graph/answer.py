@@ -16,7 +16,7 @@ from msgspec import Struct
 from hocket_bus.web.dialect import PLAIN, Dialect
 
 from ..lexical import is_spaced
-from .phrases import (
+from ..phrases import (
     MAX_MENTIONS,
     MAX_NAME_WORDS,
     MAX_TERM_WORDS,

@@ -22,7 +22,7 @@ from .leaving import Quotes, shareable
 from .moves import Moves
 from .network import Network
 from .partition import divide, gather
-from .phrases import is_name
+from ..phrases import is_name
 from .reading import Extractor, Reading
 from .resolve import Keys, key_of
 from .summary import strongest, summary

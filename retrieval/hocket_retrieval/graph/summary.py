@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ..lexical import whole_words
 from .network import Network
-from .phrases import is_name
+from ..phrases import is_name
 from .tables import NamedEntity
 
 Cross = Callable[[Sequence[str], Sequence[str]], bool]  # whether words behind others make a quote

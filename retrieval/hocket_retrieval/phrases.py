@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from .words import BEFORE_VERBS, NO_ENTITY
+from .phrase_words import BEFORE_VERBS, NO_ENTITY
 
 MAX_NAME_WORDS = 4
 MAX_TERM_WORDS = 3

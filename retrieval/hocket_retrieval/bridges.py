@@ -14,10 +14,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from .phrases import is_name, mentions
 from .heads import HasNames, searched
 from .languages import detect
 from .lexical import telling_stems, whole_words, words
+from .phrases import is_name, mentions
 
 _WORD = re.compile(r"[\w'’-]+")
 

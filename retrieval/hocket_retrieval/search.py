@@ -15,7 +15,7 @@ import numpy as np
 from .bridges import trail_of
 from .embedder import Embedder, Reranker
 from .errors import PassageGone, QueryError
-from .finding import Sought, Finding, Found, cosines
+from .finding import Finding, Found, Sought, cosines
 from .heads import headed
 from .recency import Older
 from .stores.protocol import DocumentStore

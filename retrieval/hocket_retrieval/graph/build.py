@@ -16,13 +16,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..phrases import is_name
 from ..sqlite_file import SqliteFile
 from ..stores.protocol import DocumentStore, Moment
 from .leaving import Quotes, shareable
 from .moves import Moves
 from .network import Network
 from .partition import divide, gather
-from ..phrases import is_name
 from .reading import Extractor, Reading
 from .resolve import Keys, key_of
 from .summary import strongest, summary

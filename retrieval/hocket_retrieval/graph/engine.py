@@ -20,8 +20,8 @@ from hocket_bus.web.dialect import PLAIN
 from hocket_bus.web.server_address import ServerAddress, server_at
 
 from ..config import GraphConfig
-from .answer import BadAnswer, body_of, reading_of
 from ..phrases import mentions
+from .answer import BadAnswer, body_of, reading_of
 from .reading import BATCH_CHUNKS, By, Extractor, Reading, Rules
 
 CONNECT_S = 5.0

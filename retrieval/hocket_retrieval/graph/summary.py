@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from ..lexical import whole_words
-from .network import Network
 from ..phrases import is_name
+from .network import Network
 from .tables import NamedEntity
 
 Cross = Callable[[Sequence[str], Sequence[str]], bool]  # whether words behind others make a quote

@@ -19,9 +19,9 @@ from hocket_lab.bench.graph.collections import summaries_of
 from hocket_lab.bench.graph.sets import Sets
 from hocket_lab.bench.report import Report, Row
 from hocket_retrieval.embedder import Embedder
-from hocket_retrieval.phrases import mentions
 from hocket_retrieval.graph.summary_index import Summary as PathCache
 from hocket_retrieval.graph.summary_index import SummaryIndex
+from hocket_retrieval.phrases import mentions
 from hocket_tools.train.wikitext import Document
 
 MIN_DOCUMENTS = (1, 2, 3, 5)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from hocket_bus.wire import decode, encode
 from hocket_retrieval import replies
+from hocket_retrieval.collection import Collection
 from hocket_retrieval.dates import Period, asked_period, period_in
 from hocket_retrieval.recency import Candidate, Older, day_of, settle
 from hocket_retrieval.search import SearchResult
@@ -109,7 +110,7 @@ def test_the_day_of_a_passage_is_the_fullest_that_is_told(tmp_path: Path) -> Non
         assert day_of(found(name, text, place=place)) == day, name
 
 
-def test_a_search_leaves_out_the_older_note(collection, tmp_path: Path) -> None:
+def test_a_search_leaves_out_the_older_note(collection: Collection, tmp_path: Path) -> None:
     """Two files differ in one value, and the times of the files decide."""
     folder = tmp_path / "notes"
     folder.mkdir()
@@ -131,3 +132,23 @@ def test_a_reply_names_no_more_older_notes_than_a_message_holds() -> None:
     older = tuple(Older(f"/n/{number}", date(2020, 1, 1), "/n/new", date(2025, 1, 1)) for number in range(200))
     reply = replies.passages(bytes(16), SearchResult((), "cosine:x", 1, 0.0, older), [], 0.0)
     assert [each.document for each in decode(encode(reply)).older] == [f"/n/{number}" for number in range(64)]  # type: ignore[attr-defined]
+
+
+def test_front_matter_tells_the_day_of_a_note(collection: Collection, tmp_path: Path) -> None:
+    """Both files are of one time; their fields are found and read like any text."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name, day, word in (("a.md", "2025-03-04", "heron"), ("b.md", "2024-03-04", "otter")):
+        fields = f'title: "Cabin"\ndate: {day}\ntags: [cabin, "key box"]\nauthor:\n  - Odo Merrow\nempty:\n'
+        (folder / name).write_text(f"---\n{fields}---\nThe cabin's password is {word}.\n")
+        os.utime(folder / name, (NEW, NEW))
+    collection.ingest([folder])
+    (found,) = collection.search("What is the cabin's password?", 2).passages
+    assert found.text.splitlines() == [
+        "date: 2025-03-04",
+        "tags: cabin, key box",
+        "author: Odo Merrow",
+        "",
+        "The cabin's password is heron.",
+    ]
+    assert Path(collection.search("Merrow 2024", 1).passages[0].document).name == "b.md"

@@ -1,4 +1,4 @@
-"""Markdown as text: markup goes, words and code stay; front matter is fields, and gives the title."""
+"""Markdown as text: markup goes, words and code stay; front matter gives the title, and its other fields are text."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ _ELEMENTS = """
 # These run on hostile files while everything else waits: none may look at a character again for each one before it.
 _FRONT = re.compile(r"\A---[^\S\n]*\n((?:(?!---[^\S\n]*$|\.\.\.[^\S\n]*$).*\n)*+)(?:---|\.\.\.)[^\S\n]*(?:\n|\Z)", re.M)
 _TITLE = re.compile(r"(?mi)^title:[^\S\n]*(\S.*)$")
+_FIELD = re.compile(r"([^\W\d][\w -]*):(?:[^\S\n]+(.*))?\Z")
 _HEADING = re.compile(r"(?m)^(#{1,6})[^\S\n]+(\S.*)$")
 _UNDERLINED = re.compile(r"(?m)(?:(?<=\n\n)|\A)(?![#>|+*=\s-])([^\n|]*\S)[^\S\n]*\n(={2,}|-{2,})[^\S\n]*$")
 _DEFINED = re.compile(r"(?m)^[^\S\n]{0,3}\[(?!\^)([^\[\]\n]+)\]:[^\S\n]*\S.*(?:\n|\Z)")
@@ -78,7 +79,31 @@ def markdown(data: bytes) -> Content:
         return _OF_HELD.sub(lambda held: code[int(held[1])], part)
 
     sections = [Section(back(section.text), back(section.place)) for section in _sections(text)]
-    return Content(back(title), sections)
+    told = [Section("\n".join(_told(fields[1])) + "\n\n")] if fields else []
+    return Content(back(title), [*told, *sections])
+
+
+def _told(fields: str) -> list[str]:
+    """Each field of front matter that has a value, but for the title, as "name: value"; values of a list in one line.
+
+    So a date, an author and tags are found and read as if they stood in the note.
+    """
+    told = list[tuple[str, list[str]]]()
+    for line in fields.splitlines():
+        if field := _FIELD.match(line):
+            told.append((field[1], [_plain(field[2] or "")]))
+        elif told and not line.lstrip().startswith("#"):
+            told[-1][1].append(_plain(line.strip().removeprefix("- ")))
+    shown = ((name, ", ".join(filter(None, values))) for name, values in told if name.casefold() != "title")
+    return [f"{name}: {value}" for name, value in shown if value]
+
+
+def _plain(value: str) -> str:
+    """A value without the marks around it; those that open a text of several lines are none."""
+    value = value.strip()
+    if value in {"|", ">", "|-", ">-", "[]", "{}", "null", "~"}:
+        return ""
+    return value[1:-1].replace('"', "").strip() if value[0:1] == "[" and value[-1:] == "]" else value.strip("\"'")
 
 
 def _of_one_kind(text: str) -> str:

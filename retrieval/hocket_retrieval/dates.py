@@ -59,6 +59,12 @@ class Period(NamedTuple):
         """Its first day, and None where no year is said."""
         return date(self.year, self.month or 1, self.day or 1) if self.year else None
 
+    @property
+    def text(self) -> str:
+        """As far as it is said: 2021, 2021-04 or 2021-04-02; where a year is."""
+        parts = [f"{self.year:04}", *(f"{part:02}" for part in (self.month, self.day) if part)]
+        return "-".join(parts)
+
 
 def period_in(text: str) -> Period | None:
     """The day, month or year that a text says first in the fullest form; None where it says none."""

@@ -8,7 +8,7 @@ is as near to the question and is about the same by its vector; not where the qu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
@@ -54,12 +54,12 @@ class Candidate(NamedTuple):
 
 
 class Older(NamedTuple):
-    """A document that was left out for a newer one, and their days."""
+    """A document that was left out for a newer one, and their times, as fully as they are told."""
 
     document: str
-    day: date
+    time: Period
     newer: str
-    newer_day: date
+    newer_time: Period
 
 
 class Settled(NamedTuple):
@@ -96,10 +96,13 @@ def _newest(query: str, found: Sequence[Candidate]) -> Settled:
             and has[at]
             and has[at] <= has[other]
         ]
-        days = {other: day for other in [at, *rivals] if (day := day_of(found[other])) is not None} if rivals else {}
+        times = (
+            {other: time for other in [at, *rivals] if (time := time_of(found[other])) is not None} if rivals else {}
+        )
+        days = {other: first for other, time in times.items() if (first := time.first) is not None}
         newest = max(days, key=lambda other: (days[other], -other), default=at)
-        if at in days and days[newest] > days[at]:
-            older.append(Older(each.chunk.document, days[at], found[newest].chunk.document, days[newest]))
+        if at in days and days[newest] > days[at] and not times[at].holds(times[newest]):
+            older.append(Older(each.chunk.document, times[at], found[newest].chunk.document, times[newest]))
         else:
             kept.append(at)
     return Settled(kept, older)
@@ -116,15 +119,18 @@ def _of_period(period: Period, found: Sequence[Candidate]) -> list[int]:
     return first + [at for at, one in enumerate(of) if one is None]
 
 
-def day_of(found: Candidate) -> date | None:
-    """The day that a passage is of; None where nothing tells."""
-    if (written := _written(found)) is not None and written.first is not None:
-        return written.first
+def time_of(found: Candidate) -> Period | None:
+    """The day, month or year that a passage is of; None where nothing tells."""
+    if (written := _written(found)) is not None:
+        return written
     try:
         changed = Path(found.chunk.document).stat().st_mtime if found.chunk.document.startswith("/") else None
     except OSError:
         return None
-    return datetime.fromtimestamp(changed, UTC).date() if changed is not None else None
+    if changed is None:
+        return None
+    day = datetime.fromtimestamp(changed, UTC)
+    return Period(day.year, day.month, day.day)
 
 
 def _written(found: Candidate) -> Period | None:

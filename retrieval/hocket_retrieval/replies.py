@@ -54,7 +54,7 @@ def passage(found: Passage | Chunk, score: float = 0.0, subgraph: int = 0) -> m.
 
 
 def _older(left: Older) -> m.Older:
-    return m.Older(left.document, str(left.day), left.newer, str(left.newer_day))
+    return m.Older(left.document, left.time.text, left.newer, left.newer_time.text)
 
 
 def extracted(request: bytes, found: Sequence[Sentence], seconds: float) -> m.Extracted:

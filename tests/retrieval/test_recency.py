@@ -15,7 +15,7 @@ from hocket_bus.wire import decode, encode
 from hocket_retrieval import replies
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.dates import Period, asked_period, period_in
-from hocket_retrieval.recency import Candidate, Older, day_of, settle
+from hocket_retrieval.recency import Candidate, Older, settle, time_of
 from hocket_retrieval.search import SearchResult
 from hocket_retrieval.stores.records import Chunk
 
@@ -66,7 +66,10 @@ def test_the_newest_counts_and_the_older_is_named() -> None:
         assert [order[at] for at in settled.kept] == [each for each in order if each is not old]
         (left,) = settled.older
         assert (left.document, left.newer) == (old.chunk.document, new.chunk.document)
-        assert left.day < left.newer_day
+        assert left.time < left.newer_time
+    assert replies.passages(bytes(16), SearchResult((), "", 3, 0.0, (left,)), [], 0.0).older[0].time == "2021"
+    month, day = (found(f"/n/plumber {time}.md", "The plumber is Odo Brandt.") for time in ("2025-04", "2025-04-15"))
+    assert settle("Who is our plumber?", [month, day]).older == [], "a month that holds the day is not before it"
     less = found("/n/plumber-2026.md", "The plumber has no telephone.")
     fuller = found("/n/plumber-2020.md", "The plumber's telephone number is 118.")
     assert settle("What is the plumber's telephone number?", [fuller, less]).older == []
@@ -94,20 +97,21 @@ def test_the_time_that_is_asked_for_counts() -> None:
     assert settle("How much did we pay for gas in 1999?", order).kept == [0, 1, 2]
 
 
-def test_the_day_of_a_passage_is_the_fullest_that_is_told(tmp_path: Path) -> None:
+def test_the_time_of_a_passage_is_the_fullest_that_is_told(tmp_path: Path) -> None:
     """By its heading, its file's name, what the document begins with, or else when its file was changed."""
     file = tmp_path / "note.md"
     file.write_text("x")
     os.utime(file, (NEW, NEW))
-    for name, text, place, day in (
-        ("/journal.md", "x", "§ 2024-05-06", date(2024, 5, 6)),
-        ("/a/2025-09-14 standup.md", "x", "", date(2025, 9, 14)),
-        ("/a/plumber-2021.md", "Plumber\n2021-04-02. Odo", "", date(2021, 4, 2)),
-        ("/a/mail.eml", "Subject: gas\nDate: Tue, 4 Mar 2025 10:00:00 +0100", "", date(2025, 3, 4)),
-        (str(file), "no date", "", date(2025, 9, 13)),
+    for name, text, place, time in (
+        ("/journal.md", "x", "§ 2024-05-06", Period(2024, 5, 6)),
+        ("/a/2025-09-14 standup.md", "x", "", Period(2025, 9, 14)),
+        ("/a/plumber-2021.md", "Plumber\n2021-04-02. Odo", "", Period(2021, 4, 2)),
+        ("/a/mail.eml", "Subject: gas\nDate: Tue, 4 Mar 2025 10:00:00 +0100", "", Period(2025, 3, 4)),
+        (str(file), "no date", "", Period(2025, 9, 13)),
+        ("/a/minutes 2021-04.md", "no date", "", Period(2021, 4)),
         (str(tmp_path / "gone.md"), "no date", "", None),
     ):
-        assert day_of(found(name, text, place=place)) == day, name
+        assert time_of(found(name, text, place=place)) == time, name
 
 
 def test_a_search_leaves_out_the_older_note(collection: Collection, tmp_path: Path) -> None:
@@ -129,7 +133,7 @@ def test_a_search_leaves_out_the_older_note(collection: Collection, tmp_path: Pa
 
 def test_a_reply_names_no_more_older_notes_than_a_message_holds() -> None:
     """However many were left out, the other end can read it."""
-    older = tuple(Older(f"/n/{number}", date(2020, 1, 1), "/n/new", date(2025, 1, 1)) for number in range(200))
+    older = tuple(Older(f"/n/{number}", Period(2020, 1), "/n/new", Period(2025, 1, 1)) for number in range(200))
     reply = replies.passages(bytes(16), SearchResult((), "cosine:x", 1, 0.0, older), [], 0.0)
     assert [each.document for each in decode(encode(reply)).older] == [f"/n/{number}" for number in range(64)]  # type: ignore[attr-defined]
 

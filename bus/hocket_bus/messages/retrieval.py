@@ -48,16 +48,16 @@ class Passage(Record, frozen=True):
     place: Line = ""
 
 
-Day = Annotated[str, Meta(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+Time = Annotated[str, Meta(pattern=r"^\d{4}(-\d{2}(-\d{2})?)?$")]  # as fully as it is told
 
 
 class Older(Record, frozen=True):
-    """A document of which a passage was left out: the `newer` one has one on the same thing, of a later day."""
+    """A document of which a passage was left out: the `newer` one has one on the same thing, of a later time."""
 
     document: Line
-    day: Day
+    time: Time
     newer: Line
-    newer_day: Day
+    newer_time: Time
 
 
 class Passages(Message, frozen=True):

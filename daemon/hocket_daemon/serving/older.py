@@ -14,9 +14,9 @@ def left_out(found: Passages | None) -> list[str]:
 
 def _line(older: Older) -> str:
     if older.document == older.newer:
-        return f"{_name(older.document)} has an older entry of {older.day}; that of {older.newer_day} counts"
-    newer = f"{_name(older.newer)} of {older.newer_day}"
-    return f"{_name(older.document)} of {older.day} is older and may say otherwise; {newer} counts"
+        return f"{_name(older.document)} has an older entry of {older.time}; that of {older.newer_time} counts"
+    newer = f"{_name(older.newer)} of {older.newer_time}"
+    return f"{_name(older.document)} of {older.time} is older and may say otherwise; {newer} counts"
 
 
 def _name(document: str) -> str:

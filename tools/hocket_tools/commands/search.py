@@ -51,7 +51,7 @@ def search(
         out.print(f"        {' '.join(console.one_line(passage.text).split())}", markup=False)
     for each in found.older:
         name, newer = (console.for_people(console.one_line(path), out) for path in (each.document, each.newer))
-        out.print(f" older  {name} of {each.day} is left out for {newer} of {each.newer_day}", markup=False)
+        out.print(f" older  {name} of {each.time} is left out for {newer} of {each.newer_time}", markup=False)
     if not found.passages:
         where = f" in {', '.join(folders)}" if folders else ""
         what = f"nothing is found{where}" if found.documents_total else "nothing is read yet"

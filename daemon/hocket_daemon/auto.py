@@ -31,7 +31,7 @@ from .serving.services import Services
 
 ALWAYS = "the devices are always asked in this mode"
 REQUIRED = "the cloud is required"
-NO_OTHER_SIDE = GateDecision(decision="home", metric=0.0, threshold=0.0, reason="there is no cloud to ask")
+NO_OTHER_SIDE = GateDecision(decision="home", metric=0.0, threshold=0.0, reason="no other side takes part")
 
 
 @dataclass(frozen=True, slots=True)

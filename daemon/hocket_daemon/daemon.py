@@ -91,6 +91,7 @@ class Daemon:
         parts: Parts,
         *,
         shares_drafts: bool = True,
+        shares_bridges: bool = False,
         silence_s: float = inf,
         history: HistoryPolicy = "all",
     ) -> None:
@@ -102,10 +103,9 @@ class Daemon:
         self.side: Side = side
         self.settings = settings
         self.ledger = Ledger(Path(settings.egress.ledger) if settings.egress.ledger else None)
-        self._shares_drafts = shares_drafts
+        self._shares_drafts, self._shares_bridges = shares_drafts, shares_bridges
         self.history = History(history, self.ledger.path)
-        self._silence_s = silence_s
-        self._is_remote = settings.model.engine == "openai"
+        self._silence_s, self._is_remote = silence_s, settings.model.engine == "openai"
         self._aggregates = not self._is_remote or settings.server.logprobs > 0
         self._opened = ExitStack()  # closed in reverse order
         model: LanguageModel
@@ -166,6 +166,7 @@ class Daemon:
             reader=server if self._is_remote else None,
             aggregates=self._aggregates,
             shares_drafts=self._shares_drafts,
+            shares_bridges=self._shares_bridges,
             rewrites=settings.model.rewrites,
             history=self.history,
             stand_in=self._stand_in,

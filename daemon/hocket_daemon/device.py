@@ -65,6 +65,7 @@ class DeviceDaemon(Daemon):
             "device",
             parts,
             shares_drafts=settings.egress.drafts,
+            shares_bridges=settings.egress.bridges,
             silence_s=SILENCE_S,
             history=settings.egress.history,
         )

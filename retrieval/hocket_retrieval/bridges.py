@@ -12,6 +12,7 @@ a model reads the names; here one more search of the same store does it, and no 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from .heads import HasNames, searched
@@ -22,29 +23,38 @@ from .phrases import is_name, mentions
 _WORD = re.compile(r"[\w'’-]+")
 
 
+MAX_CHARS = 1_000  # of what is searched
+
+
 class Trail(NamedTuple):
-    """What is searched in the second step; the names of which a passage has to have one, and the words, by stems."""
+    """What is searched in the second step, and the names of which a passage has to have one.
+
+    It also has to have one of the words that are left of the question, `rest` by their stems. Of a trail from elsewhere
+    these are not known. `score` is that of the passage from which it leads.
+    """
 
     text: str
-    names: list[frozenset[str]]
-    rest: list[frozenset[str]]
-    language: str
+    names: list[str]
+    score: float
+    rest: Sequence[frozenset[str]] = ()
+    language: str = ""
 
     def leads_to(self, passage: HasNames) -> bool:
         """Tell whether a passage has one of the names, and one of the words that are left."""
         text = searched(passage)
         said, stems = {*words(text)}, {*telling_stems(text, self.language)}
-        return any(name <= said for name in self.names) and any(word <= stems for word in self.rest)
+        named = any({*words(name)} <= said for name in self.names if words(name))
+        return named and (not self.rest or any(word <= stems for word in self.rest))
 
 
-def trail_of(query: str, best: HasNames) -> Trail | None:
-    """What is searched behind the best passage for a question; None where one step is enough."""
+def trail_of(query: str, best: HasNames, score: float) -> Trail | None:
+    """What is searched behind the best passage for a question, with its score; None where one step is enough."""
     language = detect(whole_words(query))
     rest, names = _rest(query, best, language), _names(query, best)
     if not rest or not names:
         return None
     text = " ".join([*rest, *names])
-    return Trail(text, [frozenset(words(name)) for name in names], [_stems(word, language) for word in rest], language)
+    return Trail(text[:MAX_CHARS], names, score, [_stems(word, language) for word in rest], language)
 
 
 def _rest(query: str, best: HasNames, language: str) -> list[str]:
@@ -56,7 +66,7 @@ def _rest(query: str, best: HasNames, language: str) -> list[str]:
 def _names(query: str, best: HasNames) -> list[str]:
     """The names that a passage has and a question has not, its title first."""
     said = {*words(query)}
-    names = dict.fromkeys([best.title, *filter(is_name, mentions(best.text))])
+    names = dict.fromkeys([best.title[:MAX_CHARS], *filter(is_name, mentions(best.text))])
     return [name for name in names if not {*words(name)} <= said]
 
 

@@ -17,6 +17,7 @@ import structlog
 
 from hocket_bus.private import keep_private, lock, private_folder
 
+from .bridges import Trail
 from .chunking import DEFAULT_WORDS
 from .config import GraphConfig, StoreConfig
 from .earlier import take_over
@@ -142,17 +143,20 @@ class Collection:
         words: int = 0,
         *,
         others: tuple[str, ...] = (),
+        elsewhere: Trail | None = None,
     ) -> SearchResult:
         """The best `k` passages `within` a folder, or of all; none when nothing is ingested.
 
         Each has at most so many `words`, but always those of the chunk that was found. `others` are the question's
-        other forms, in a conversation (forms.py).
+        other forms, in a conversation (forms.py), and `elsewhere` is what another side's best passage leads to.
         Raises QueryError, IndexBuilding.
         """
         query = check_query(query, k)
         if not self._renewed:
             self._check_renewed()
-        result = self._searcher.search(query, k, scorer, within, size_of(words, self._chunk_words), others=others)
+        result = self._searcher.search(
+            query, k, scorer, within, size_of(words, self._chunk_words), others=others, elsewhere=elsewhere
+        )
         if not result.documents_total:
             self._check_empty()
         return result

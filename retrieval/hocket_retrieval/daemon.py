@@ -210,6 +210,7 @@ class Daemon:
             tuple(message.within),
             message.words,
             others=tuple(message.others),
+            elsewhere=replies.trail(message.bridge),
         )
         return replies.passages(message.request, result, collection.scorers, time.perf_counter() - started)
 

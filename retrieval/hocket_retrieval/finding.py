@@ -95,18 +95,18 @@ class Finding:
         return Step(found, settled.older, form, max(each.matched(texts) for each in telling))
 
     def second(self, asked: Sought, trail: Trail, step: Step, k: int, reranker: Reranker | None) -> list[Found]:
-        """The best `k` with those that the best one leads to, which take up to half of the places, from the last on.
+        """The best `k` with those that a trail leads to, which take up to half of the places, from the last on.
 
-        None of them scores more than the one that led to it: a chain is no stronger than its first link.
+        None of them scores more than the passage that led to it: a chain is no stronger than its first link.
         """
-        first, *_ = step.found
-        passed = {first.chunk.document, *(older.document for older in step.older)}
+        passed = {older.document for older in step.older}
+        passed |= {step.found[0].chunk.document} if trail.rest else set()  # a trail from elsewhere may lead to any
         chunks = islice(_different(self._moment.chunks(self._ranking(asked))), LED_TO)
         led = [chunk for chunk in chunks if chunk.document not in passed and trail.leads_to(chunk)]
         ahead = step.found[: k - k // 2]
         places = {(each.chunk.document, each.chunk.ordinal) for each in ahead}
         new = [
-            each._replace(score=min(first.score, each.score))
+            each._replace(score=min(trail.score, each.score))
             for each in _scored(*asked, led, reranker)
             if (each.chunk.document, each.chunk.ordinal) not in places
         ]

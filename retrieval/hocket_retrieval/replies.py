@@ -8,6 +8,7 @@ from itertools import accumulate
 from hocket_bus import messages as m
 from hocket_bus.faults import notice_text
 
+from .bridges import Trail
 from .graph.tables import GraphInfo, SubgraphInfo
 from .job import Progress, Report
 from .recency import Older
@@ -36,6 +37,7 @@ def passages(request: bytes, found: SearchResult, scorers: list[str], seconds: f
         matched=found.matched,
         older=list(map(_older, found.older[:MAX_OLDER])),
         form=found.form,
+        bridge=_bridge(found.trail),
         seconds=seconds,
     )
 
@@ -51,6 +53,15 @@ def passage(found: Passage | Chunk, score: float = 0.0, subgraph: int = 0) -> m.
         subgraph=subgraph,
         place=found.place,
     )
+
+
+def trail(bridge: m.Bridge | None) -> Trail | None:
+    """What another side's best passage leads to, as it is searched."""
+    return Trail(bridge.text, bridge.names, bridge.score) if bridge is not None else None
+
+
+def _bridge(trail: Trail | None) -> m.Bridge | None:
+    return m.Bridge(text=trail.text, names=trail.names, score=trail.score) if trail is not None else None
 
 
 def _older(left: Older) -> m.Older:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .bridges import trail_of
+from .bridges import Trail, trail_of
 from .embedder import Embedder, Reranker
 from .errors import PassageGone, QueryError
 from .finding import Finding, Found, Sought, cosines
@@ -48,6 +48,7 @@ class SearchResult:
 
     `matched`, in [0, 1], is how much of what the question's words tell is in one of them. `older` are documents that
     say the same of another time, and are left out. `form` is the number of the question's form that the scores are of.
+    `trail` is what the best passage leads to, None where one step was enough.
     """
 
     passages: tuple[Passage, ...]
@@ -56,6 +57,7 @@ class SearchResult:
     matched: float
     older: tuple[Older, ...] = ()
     form: int = 0
+    trail: Trail | None = None
 
 
 class Searcher:
@@ -83,11 +85,13 @@ class Searcher:
         size: int = 1,
         *,
         others: tuple[str, ...] = (),
+        elsewhere: Trail | None = None,
     ) -> SearchResult:
         """The best `k` passages of different text, by `scorer` if it is one of `scorers`. Raises QueryError.
 
         `within` are folders, or documents, that alone are searched; empty: all are. A passage's text is the window of
         `size` chunks in which the one that was found stands. `others` are the question's other forms (forms.py).
+        `elsewhere` is what the best passage of another side leads to, which counts where none here is nearer.
         """
         asked = [self._sought(check_query(text, k)) for text in (query, *others)]
         reranker = self._reranker_of(scorer)
@@ -95,13 +99,15 @@ class Searcher:
             finding = Finding(moment, within, size)
             step = finding.first(asked, k, reranker)
             found = step.found
-            if k > 1 and found and (trail := trail_of(asked[step.form].text, found[0].chunk)) is not None:
-                found = finding.second(self._sought(trail.text), trail, step, k, reranker)
+            own = trail_of(asked[step.form].text, *found[0]) if found else None
+            nearer = elsewhere if elsewhere and found and elsewhere.score > found[0].score else own
+            if k > 1 and nearer is not None:
+                found = finding.second(self._sought(nearer.text), nearer, step, k, reranker)
             texts = [finding.text(each.chunk) for each in found]
         subgraphs = self._subgraphs_of([each.chunk.id for each in found])
         passages = tuple(map(_passage, found, texts, subgraphs))
         used = reranker.fingerprint if reranker else self._embedder.fingerprint
-        return SearchResult(passages, used, finding.documents, step.matched, tuple(step.older), step.form)
+        return SearchResult(passages, used, finding.documents, step.matched, tuple(step.older), step.form, own)
 
     def score(self, query: str, places: Sequence[tuple[str, int]], scorer: str = "") -> list[float]:
         """Scores of chunks by (document, ordinal), as `search` gives them by `scorer`, or by the best of `scorers`.

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from hocket_bus.config import from_values
 from hocket_bus.errors import BadConfiguration, Forbidden
-from hocket_bus.messages import BY_CODE, CLASS_OF, PEER_CLASSES, Begin, Draft, Hello, Passages, Ping
+from hocket_bus.messages import (
+    BY_CODE,
+    CLASS_OF,
+    PEER_CLASSES,
+    Begin,
+    Bridge,
+    Draft,
+    Hello,
+    Passages,
+    Ping,
+    Prompt,
+    Sampling,
+)
 from hocket_bus.messages.types import Message, Record
 from hocket_daemon.config import DeviceSettings
 from hocket_daemon.privacy.egress import EgressSettings, Ledger, PeerGate, obstacle
@@ -35,6 +48,37 @@ def test_an_unknown_class_is_an_error_in_the_configuration() -> None:
     values = {"endpoint": "ipc:///x", "retrieval": "ipc:///y", "egress": {"draft": False}}
     with pytest.raises(BadConfiguration, match=r"unknown key 'egress.draft': did you mean 'drafts'\?"):
         from_values(values, DeviceSettings, "device.toml")
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_names_that_were_found_leave_as_a_class_of_their_own(*, allowed: bool) -> None:
+    """Not by default; and counted apart from the question that they travel with."""
+    bridge = Bridge(text="born Odile", names=["Odile"], score=0.5)
+    begin = Begin(
+        session=bytes(16),
+        epoch=0,
+        prompt=Prompt(query="Who?"),
+        task="answer",
+        sampling=Sampling(),
+        method="coupled",
+        documents=2,
+        eos=[],
+        weights="static",
+        reweigh_every=4,
+        relevance_temperature=0.1,
+        wire_mass=0.98,
+    )
+    with_names, ledger = msgspec.structs.replace(begin, bridge=bridge), Ledger(None)
+    assert not EgressSettings().bridges
+    gate = PeerGate(EgressSettings(bridges=allowed), "cloud", ledger)
+    gate.check(begin)
+    if allowed:
+        gate.check(with_names)
+    else:
+        with pytest.raises(Forbidden, match="keeps bridges on this device, so no name that was found may leave"):
+            gate.check(with_names)
+    gate.count(with_names, 200)
+    assert ledger.sums == {"query": 185, "bridges": 15}
 
 
 @pytest.mark.parametrize("kept", PEER_CLASSES)

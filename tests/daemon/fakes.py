@@ -10,7 +10,21 @@ from copier import Copier
 from fake_model import FakeModel
 
 from hocket_bus.errors import HocketError
-from hocket_bus.messages import Ask, Done, Failed, Message, Notice, Passage, Passages, Side, Thought, Token, Waiting
+from hocket_bus.messages import (
+    Ask,
+    Bridge,
+    Done,
+    Failed,
+    Message,
+    Notice,
+    Passage,
+    Passages,
+    Search,
+    Side,
+    Thought,
+    Token,
+    Waiting,
+)
 from hocket_bus.sockets import Received
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.reading import FEW, MIN_WORDS, Reading
@@ -102,6 +116,8 @@ class FakeRetrieval:
     used: list[str] = field(default_factory=list)  # the scorers that searches named
     within: list[tuple[str, ...]] = field(default_factory=list)  # the folders that searches named
     words: list[int] = field(default_factory=list)  # and how long passages might be
+    bridges: list[Bridge | None] = field(default_factory=list)  # and what the other side had found
+    bridge: Bridge | None = None  # what the best passage leads to
     scored: list[str] = field(default_factory=list)  # the texts that passages were compared with
     search_fails: HocketError | None = None
     score_fails: HocketError | None = None
@@ -114,21 +130,12 @@ class FakeRetrieval:
     def close(self) -> None:
         """What was asked is answered all the same, and nobody hears it."""
 
-    def search(
-        self,
-        query: str,
-        k: int,
-        scorer: str,
-        done: Callable[[Passages | HocketError], None],
-        within: Sequence[str] = (),
-        *,
-        words: int = 0,
-        others: Sequence[str] = (),
-    ) -> None:
-        self.used.append(scorer)
-        self.words.append(words)
-        self.within.append(tuple(within))
-        self.asked.append(lambda: done(self.search_fails or self._found(query, k, scorer)))
+    def ask(self, asked: Search, done: Callable[[Passages | HocketError], None]) -> None:
+        self.used.append(asked.scorer)
+        self.words.append(asked.words)
+        self.within.append(tuple(asked.within))
+        self.bridges.append(asked.bridge)
+        self.asked.append(lambda: done(self.search_fails or self._found(asked.query, asked.k, asked.scorer)))
 
     def score(
         self, query: str, passages: list[Passage], scorer: str, done: Callable[[list[float] | HocketError], None]
@@ -152,7 +159,13 @@ class FakeRetrieval:
         used = scorer if scorer in self.scorers else self.scorers[0]
         total = len(self.texts)
         return Passages(
-            request=ID, passages=passages, scorer=used, scorers=self.scorers, documents_total=total, seconds=0.25
+            request=ID,
+            passages=passages,
+            scorer=used,
+            scorers=self.scorers,
+            documents_total=total,
+            seconds=0.25,
+            bridge=self.bridge,
         )
 
 
@@ -221,6 +234,7 @@ def part(
     seed: int = 0,
     scorers: list[str] | None = None,
     shares: bool = True,
+    tells: bool = False,
     kind: type[FakeModel] = WordyModel,
     reading: Reading = FOR_A_CPU,
 ) -> Part:
@@ -237,6 +251,7 @@ def part(
         admission=Admission(PLACES, 8),
         reading=reading,
         shares_drafts=shares,
+        shares_bridges=tells,
     )
     return Part(side, model, compute, retrieval, services)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket_bus.errors import HocketError, Unavailable
-from hocket_bus.messages import MAX_QUESTION_CHARS, Passages, Prompt, Turn
+from hocket_bus.messages import MAX_QUESTION_CHARS, Bridge, Passages, Prompt, Search, Turn
 from hocket_daemon.serving.follow_up import JOINED_CHARS, Found, refers, search_text, search_texts
 from hocket_daemon.serving.retrieval import NO_PASSAGES, Lookups
 
@@ -103,22 +103,12 @@ class Asked(Lookups):
     """Lookups that keep what is asked, and answer when they are told to."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, list[str]]] = []
+        self.asked: list[Search] = []
         self.done: list[Callable[[Passages | HocketError], None]] = []
 
-    def search(
-        self,
-        query: str,
-        k: int,
-        scorer: str,
-        done: Callable[..., None],
-        within: object = (),
-        *,
-        words: int = 0,
-        others: Sequence[str] = (),
-    ) -> None:
-        assert (k, scorer, within, words) == (3, "s", ("letters",), 64)
-        self.asked.append((query, list(others)))
+    def ask(self, asked: object, done: Callable[..., None]) -> None:
+        assert isinstance(asked, Search)
+        self.asked.append(asked)
         self.done.append(done)
 
 
@@ -127,9 +117,12 @@ def test_all_forms_are_one_search_whose_scores_are_of_the_form_that_it_names(for
     """What weighs passages afterwards is compared with that form's text, too."""
     lookups, told = Asked(), list[Found | HocketError]()
     prompt = Prompt(query="How high is it?", turns=[Turn(query=LIGHTHOUSE, answer="")])
-    lookups.find(prompt, 3, told.append, scorer="s", within=("letters",), words=64)
-    texts = search_texts(prompt)
-    assert (lookups.asked, told) == ([(texts[0], texts[1:])], [])
+    bridge = Bridge(text="built Odile Brandt", names=["Odile Brandt"], score=0.5)
+    lookups.find(prompt, 3, told.append, scorer="s", within=("letters",), words=64, bridge=bridge)
+    (asked,), texts = lookups.asked, search_texts(prompt)
+    assert (asked.query, asked.others, asked.bridge) == (texts[0], texts[1:], bridge)
+    assert (asked.k, asked.scorer, asked.within, asked.words) == (3, "s", ["letters"], 64)
+    assert told == []
     outcome = msgspec.structs.replace(NO_PASSAGES, form=form)
     lookups.done[0](outcome)
     assert told == [Found(texts[form], outcome)]

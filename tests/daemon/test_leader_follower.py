@@ -16,6 +16,7 @@ from hocket_bus.messages import (
     WEIGHTS,
     Aggregated,
     Begin,
+    Bridge,
     Draft,
     End,
     Message,
@@ -83,6 +84,25 @@ def test_a_side_that_shares_no_drafts_writes_the_same(sides: Made, method: str) 
     assert both.reader.done.token_ids == both.expected()
     assert Draft not in {type(message) for message in both.said}
     assert {Target, Aggregated} & {type(message) for message in both.said}
+
+
+@pytest.mark.parametrize("order", range(3))
+@pytest.mark.parametrize("tells", [True, False])
+def test_the_cloud_is_told_what_the_device_found_where_names_may_leave(sides: Made, order: int, *, tells: bool) -> None:
+    """With the first Begin, which waits for the search, and only then; no token depends on when it came."""
+    bridge = Bridge(text="sang Ada", names=["Ada"], score=0.5)
+    both = sides(ask(), order=random.Random(order), device=part("device", TEXTS["device"], seed=1, tells=tells))
+    both.device.retrieval.bridge = bridge
+    both.begin()
+    if tells:
+        both.leader.on_peer(True, None)
+        assert both.to_cloud.sent == [], "the search has not answered yet"
+    both.run_to_the_end()
+    both.check_closed()
+    first = next(message for message in both.said if isinstance(message, Begin))
+    assert first.bridge == (bridge if tells else None)
+    assert both.cloud.retrieval.bridges == [first.bridge]
+    assert both.reader.done.token_ids == both.expected()
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -208,10 +208,10 @@ def test_a_search_that_nobody_waits_for_is_answered_at_once_and_never_begun(call
     call.ingest(files)
     begun, gate, real = queue.SimpleQueue(), threading.Event(), Collection.search
 
-    def held(collection, query, *rest, others):
+    def held(collection, query, *rest, **more):
         begun.put(query)
         assert gate.wait(WAIT_S)
-        return real(collection, query, *rest, others=others)
+        return real(collection, query, *rest, **more)
 
     monkeypatch.setattr(Collection, "search", held)
     for number in range(THREADS_OF_ONE + 2):

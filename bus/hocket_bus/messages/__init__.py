@@ -112,6 +112,7 @@ from .group import (
     Unreached,
 )
 from .retrieval import (
+    Bridge,
     Chunks,
     Document,
     Documents,
@@ -242,6 +243,7 @@ __all__ = [
     "Ask",
     "Begin",
     "Behind",
+    "Bridge",
     "Cancel",
     "Chunks",
     "Compose",

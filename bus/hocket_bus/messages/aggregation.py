@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from hocket_bus.errors import Code
 
-from .retrieval import Place
+from .retrieval import Bridge, Place
 from .types import (
     MAX_LOGPROBS,
     MAX_TOKENS,
@@ -91,7 +91,8 @@ class Begin(Message, frozen=True):
     the one that both sides are to use, empty where the device does not know of a common one yet. `escalates` lets the
     cloud read passages of other devices, too. `contrast` is how strongly each passage's row is set against one that has
     read the question alone; 0: there is none. `rtt_s` is the round trip where it is not the link's own, as between two
-    devices; 0: it is.
+    devices; 0: it is. `bridge` has names that the device found, for a second step of the cloud's search, where they may
+    leave.
     """
 
     session: Id
@@ -110,6 +111,7 @@ class Begin(Message, frozen=True):
     escalates: bool = False
     contrast: Strength = 0.0
     rtt_s: Seconds = 0.0
+    bridge: Bridge | None = None
 
 
 class Ready(Message, frozen=True):

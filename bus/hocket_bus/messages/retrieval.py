@@ -13,12 +13,24 @@ SearchText = Annotated[str, Meta(max_length=100_000)]
 PassageWords = Annotated[int, Meta(ge=0, le=4_096)]
 
 
+class Bridge(Record, frozen=True):
+    """What the best passage for a question leads to: a text to search, and names of which what is found has one.
+
+    The text has the question's words that the passage has not, and the names. `score` is the passage's.
+    """
+
+    text: Line
+    names: Annotated[list[Line], Meta(max_length=10)]
+    score: float
+
+
 class Search(Message, frozen=True):
     """Ask for the best `k` passages, by the scorer of this name where there is one, else by the best that there is.
 
     `within` are folders, or documents, that alone are searched; empty: all are. A passage has at most so many `words`,
     but always those of the chunk that was found; 0: these alone. `others` are other forms of the question, in a
-    conversation: with words of the questions before it, and last all of them joined.
+    conversation: with words of the questions before it, and last all of them joined. `bridge` is what the best passage
+    elsewhere leads to; it is gone behind where no passage here is nearer to the question.
     """
 
     request: Id
@@ -28,6 +40,7 @@ class Search(Message, frozen=True):
     within: Folders = []
     words: PassageWords = 0
     others: Annotated[list[SearchText], Meta(max_length=2)] = []
+    bridge: Bridge | None = None
 
 
 class Passage(Record, frozen=True):
@@ -66,7 +79,7 @@ class Passages(Message, frozen=True):
     `scorer` names what the scores mean, `scorers` all that could have been asked for, the best first. `matched` is how
     much of what the question's words tell is in one of the passages, by their rarity, 0 where no rare word is. `older`
     are those that were left out for newer ones. `form` is the form of the question that scores compare with: 0, the
-    query, or the first of the others.
+    query, or the first of the others. `bridge` is what the best passage leads to, if anything.
     """
 
     request: Id
@@ -78,6 +91,7 @@ class Passages(Message, frozen=True):
     matched: Annotated[float, Meta(ge=0, le=1)] = 0.0
     older: Annotated[list[Older], Meta(max_length=64)] = []
     form: Annotated[int, Meta(ge=0, le=1)] = 0
+    bridge: Bridge | None = None
 
 
 class Place(Record, frozen=True):

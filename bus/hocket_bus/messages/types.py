@@ -21,7 +21,9 @@ Side = Literal["device", "cloud"]
 Role = Literal["client", "device", "cloud", "retrieval"]
 Task = Literal["answer", "complete"]
 
-PeerClass = Literal["query", "drafts", "targets", "control", "summaries", "evidence", "memory", "passages", "history"]
+PeerClass = Literal[
+    "query", "drafts", "targets", "control", "summaries", "evidence", "memory", "passages", "history", "bridges"
+]
 # The first two are for clients and for the own retrieval daemon; what is sealed was judged by what is in it.
 DataClass = PeerClass | Literal["answer", "documents", "sources", "sealed"]
 PEER_CLASSES: tuple[PeerClass, ...] = get_args(PeerClass)

@@ -61,6 +61,9 @@ class DraftingSession(Protocol):
     def max_lookahead(self) -> int:
         """How many steps may be drafted ahead at most."""
 
+    def on_found(self) -> None:
+        """The search has answered; reading begins behind this call."""
+
     def on_read(self) -> None:
         """The question is read; drafting begins behind this call."""
 
@@ -284,7 +287,9 @@ class Drafter:
         else:
             within, words = self._session.within, self._services.reading.words
             k, scorer = begin.documents, begin.scorer
-            self._lookups.find(begin.prompt, k, self._on_found, scorer=scorer, within=within, words=words)
+            self._lookups.find(
+                begin.prompt, k, self._on_found, scorer=scorer, within=within, words=words, bridge=begin.bridge
+            )
 
     def close(self) -> None:
         """Free the rows, behind whatever the compute thread still does with them."""
@@ -355,7 +360,9 @@ class Drafter:
             on_static=self._on_static,
             least=LEAST if self._disclosure is None else 0.0,
         )
-        self._prefill(list(map(headed, self.found)))
+        self._session.on_found()
+        if not self.closed:
+            self._prefill(list(map(headed, self.found)))
 
     def _on_static(self, reason: HocketError) -> None:
         log.warning("weighed by the question alone from here on", reason=str(reason))

@@ -120,6 +120,9 @@ class Follower:
             self._peer = peer
             self._send_ready()
 
+    def on_found(self) -> None:
+        """The device is told when this side has read."""
+
     def on_read(self) -> None:
         """Tell the device what this side brings."""
         self._send_ready()

@@ -104,6 +104,9 @@ class DraftingLeader(Leading, ABC):
         """The session's number."""
         return self._begin.session
 
+    def on_found(self) -> None:
+        """Nobody waits for it."""
+
     def on_static(self, reason: HocketError) -> None:
         """The reader is told, since the same question would have other tokens with a retrieval daemon that answers."""
         self._reply.notice(
@@ -162,8 +165,18 @@ class Leader(DraftingLeader):
     # --- beginning
 
     def start(self) -> None:
-        """Search, and see how the other side is."""
+        """Search, and see how the other side is: at once, unless it is to be told names that are found."""
         self._drafter.start()
+        if not self._waits_for_names:
+            self._meet()
+
+    def on_found(self) -> None:
+        """The other side may be told names now."""
+        if self._waits_for_names:
+            self._meet()
+
+    def _meet(self) -> None:
+        self._waits_for_names = False
         up, reason = (self._peer.up, self._peer.reason) if self._peer is not None else (False, None)
         self._do(self._partner.start(time.monotonic(), up, reason))
 
@@ -200,6 +213,7 @@ class Leader(DraftingLeader):
             vocabulary=services.model.vocabulary,
         )
         self._drafter = Drafter(services, self._begin, self, self._dialogue, side=services.side)
+        self._waits_for_names = services.shares_bridges and self._begin.documents > 0
         self._known = _Known()
         self._evidence = Evidence(self._begin, terms.min_evidence)
         required, remedy = self._options.require_cloud, NO_CLOUD if self._services.side == "device" else ""
@@ -227,6 +241,8 @@ class Leader(DraftingLeader):
             self._on_step(message)
 
     def _on_peer(self, up: bool, reason: HocketError | None) -> None:
+        if self._waits_for_names:  # how the other side is then is seen then
+            return
         now = time.monotonic()
         if up:
             self._do(self._partner.on_up(now))
@@ -352,7 +368,8 @@ class Leader(DraftingLeader):
 
     def _opening(self) -> Begin:
         told = self._services.history.shareable(self._begin.prompt, CLOUD)
-        return msgspec.structs.replace(self._begin, epoch=self._dialogue.epoch, prompt=told)
+        bridge = self._drafter.passages.bridge if self._services.shares_bridges and self._drafter.passages else None
+        return msgspec.structs.replace(self._begin, epoch=self._dialogue.epoch, prompt=told, bridge=bridge)
 
     def _send(self, *messages: Message) -> None:
         if self._peer is None or not self._partner.joined:

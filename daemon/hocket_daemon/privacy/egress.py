@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 
 from hocket_bus.config import FilePath
 from hocket_bus.errors import BadConfiguration, Forbidden, Unavailable
-from hocket_bus.messages import CLASS_OF, PEER_CLASSES, DataClass, Message, PeerClass, Prompt, Sealed, Side
+from hocket_bus.messages import CLASS_OF, PEER_CLASSES, Bridge, DataClass, Message, PeerClass, Prompt, Sealed, Side
 
 from ..database import read_only, written
 from .history import HistoryPolicy
@@ -75,6 +75,13 @@ class EgressSettings(ServerEgressSettings, frozen=True, forbid_unknown_fields=Tr
             "no sentences; without them the cloud is told to forget those that it has"
         ),
     ] = False
+    bridges: Annotated[
+        bool,
+        Meta(
+            description="names that stand in the passage that this device finds nearest to a question, with words of "
+            "the question, for a second step of the cloud's search; without them each side takes it by itself"
+        ),
+    ] = False
     evidence: Annotated[
         bool, Meta(description="passages of this device's documents, for questions of other devices of its group")
     ] = False
@@ -120,16 +127,20 @@ class PeerGate:
         self.require(CLASS_OF[type(message)], type(message).__name__)
         if _of_turns(message):
             self.require("history", "turn of a conversation")
+        if _of_bridge(message):
+            self.require("bridges", "name that was found")
 
     def count(self, message: Message, size_bytes: int) -> None:
         """Into the ledger; what is sealed was counted as what it is."""
         if isinstance(message, Sealed):
             return
         session: bytes = getattr(message, "session", b"")
-        history_bytes = sum(len(text.encode()) for text in _of_turns(message))
-        self.add(CLASS_OF[type(message)], session, size_bytes - history_bytes)
-        if history_bytes:
-            self.add("history", session, history_bytes)
+        apart: dict[DataClass, list[str]] = {"history": _of_turns(message), "bridges": _of_bridge(message)}
+        sizes = {kind: sum(len(text.encode()) for text in texts) for kind, texts in apart.items()}
+        self.add(CLASS_OF[type(message)], session, size_bytes - sum(sizes.values()))
+        for kind, size in sizes.items():
+            if size:
+                self.add(kind, session, size)
 
     def require(self, kind: DataClass, what: str) -> None:
         """`check` of what is no message of the bus; `what` names it. Raises Forbidden."""
@@ -160,6 +171,12 @@ def _of_turns(message: Message) -> list[str]:
     return [*turns, prompt.sought] if prompt.sought else turns
 
 
+def _of_bridge(message: Message) -> list[str]:
+    """The names that travel with a question, and the text that has them."""
+    bridge: Bridge | None = getattr(message, "bridge", None)
+    return [bridge.text, *bridge.names] if bridge is not None else []
+
+
 def obstacle(settings: EgressSettings, needed: Sequence[PeerClass] = NEEDED) -> Forbidden | None:
     """Why nothing can be done together that needs these classes; then nothing leaves for it at all."""
     kept = [name for name in needed if not getattr(settings, name)]
@@ -187,9 +204,10 @@ def _of_graph(settings: EgressSettings) -> str:
 
 
 def _of_questions(settings: EgressSettings) -> str:
+    names = "; names that were found for them (bridges = true)" if settings.bridges else ""
     if settings.drafts:
-        return "questions, answers' tokens and draft distributions (drafts = true, the default)"
-    return "questions and answers' tokens, no distributions (drafts = false)"
+        return f"questions, answers' tokens and draft distributions (drafts = true, the default){names}"
+    return f"questions and answers' tokens, no distributions (drafts = false){names}"
 
 
 MAX_ROWS = 50_000  # about 5 MB; beyond, the sessions of the oldest days become one line

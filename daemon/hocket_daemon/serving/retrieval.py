@@ -17,6 +17,7 @@ from typing import Any, get_args
 from hocket_bus.errors import HocketError, Unavailable
 from hocket_bus.faults import raised
 from hocket_bus.messages import (
+    Bridge,
     Drop,
     Error,
     Expire,
@@ -90,14 +91,28 @@ class Lookups:
         scorer: str = "",
         within: Sequence[str] = (),
         words: int = 0,
+        bridge: Bridge | None = None,
     ) -> None:
-        """Search for what `prompt` asks; `done` gets, once and within a deadline, what is found or an error."""
+        """Search for what `prompt` asks; `done` gets, once and within a deadline, what is found or an error.
+
+        `bridge` is what the other side has found.
+        """
         texts = search_texts(prompt)
 
         def take(outcome: Passages | HocketError) -> None:
             done(outcome if isinstance(outcome, HocketError) else Found(texts[outcome.form], outcome))
 
-        self.search(texts[0], k, scorer, take, within, words=words, others=texts[1:])
+        search = Search(
+            request=os.urandom(16),
+            query=texts[0],
+            k=k,
+            scorer=scorer,
+            within=list(within),
+            words=words,
+            others=texts[1:],
+            bridge=bridge,
+        )
+        self.ask(search, take)
 
     def search(
         self,
@@ -106,21 +121,9 @@ class Lookups:
         scorer: str,
         done: Callable[[Passages | HocketError], None],
         within: Sequence[str] = (),
-        *,
-        words: int = 0,
-        others: Sequence[str] = (),
     ) -> None:
         """Find passages by `scorer`, see Search; `done` gets them or an error, within a deadline."""
-        search = Search(
-            request=os.urandom(16),
-            query=query,
-            k=k,
-            scorer=scorer,
-            within=list(within),
-            words=words,
-            others=list(others),
-        )
-        self.ask(search, done)
+        self.ask(Search(request=os.urandom(16), query=query, k=k, scorer=scorer, within=list(within)), done)
 
     def score(
         self, query: str, passages: list[Passage], scorer: str, done: Callable[[list[float] | HocketError], None]

@@ -36,6 +36,7 @@ class Services:
     aggregates: bool = True  # its model tells distributions
     first_tokens: FirstTokens = field(default_factory=FirstTokens)
     shares_drafts: bool = True  # this side's distributions may leave it
+    shares_bridges: bool = False  # names that it found may leave it
     rewrites: bool = False  # a question that refers to others before it is written again by its model
     history: History = field(default_factory=History)  # which turns were read elsewhere
     gatherer: Gatherer | None = None  # of others' passages

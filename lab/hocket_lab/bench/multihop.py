@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 CORPUS, QUESTIONS = "multihop_musique/corpus.json", "multihop_musique/questions.json"
 FILES = (CORPUS, QUESTIONS)
 OF, DEVICE = "multihop", "multihop, both sides"
-ONE_STEP, PRODUCT = "one step", "product"
+ONE_STEP, PRODUCT, BRIDGES = "one step", "product", "product, bridges = true"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Question:
 
 
 def measured(data: Path, embedder: Embedder, passages: int) -> Iterator[Row]:
-    """By number of documents needed: with the first step alone, and as the product does."""
+    """By number of documents needed: with the first step alone, as the product does, and with names that are told."""
     from hocket_retrieval.collection import Collection
 
     corpus = json.loads((data / CORPUS).read_text(encoding="utf-8"))
@@ -48,11 +48,13 @@ def measured(data: Path, embedder: Embedder, passages: int) -> Iterator[Row]:
         with patch("hocket_retrieval.search.trail_of", lambda *_: None):
             one_step = [_found(sides, question, passages) for question in asked]
         both = [_found(sides, question, passages) for question in asked]
+        told = [_found(sides, question, passages, tells=True) for question in asked]
+    ways = {ONE_STEP: one_step, BRIDGES: told, PRODUCT: both}
     for hops in sorted({len(question.gold) for question in asked}):
-        for way, found in ((ONE_STEP, one_step), (PRODUCT, both)):
+        for way, found in ways.items():
             mine_of = [(each, one) for each, one in zip(asked, found, strict=True) if len(each.gold) == hops]
             yield _row(f"{hops} documents, {way}", mine_of)
-    for way, found in ((ONE_STEP, one_step), (PRODUCT, both)):
+    for way, found in ways.items():
         yield _row(way, list(zip(asked, found, strict=True)))
 
 
@@ -71,9 +73,12 @@ def questions(data: Path) -> list[Question]:
     ]
 
 
-def _found(sides: Sequence[Collection], question: Question, passages: int) -> list[int]:
-    """The documents that both sides find, the best scored first."""
-    found = [each for side in sides for each in side.search(question.text, passages).passages]
+def _found(sides: Sequence[Collection], question: Question, passages: int, *, tells: bool = False) -> list[int]:
+    """The documents that both sides find, the best scored first; the first side `tells` the other its names."""
+    device, cloud = sides
+    own = device.search(question.text, passages)
+    other = cloud.search(question.text, passages, elsewhere=own.trail if tells else None)
+    found = [*own.passages, *other.passages]
     return [int(each.document) for each in sorted(found, key=lambda each: -each.score)]
 
 

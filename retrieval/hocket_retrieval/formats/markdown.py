@@ -79,22 +79,22 @@ def markdown(data: bytes) -> Content:
         return _OF_HELD.sub(lambda held: code[int(held[1])], part)
 
     sections = [Section(back(section.text), back(section.place)) for section in _sections(text)]
-    told = [Section("\n".join(_told(fields[1])) + "\n\n")] if fields else []
-    return Content(back(title), [*told, *sections])
+    values = [Section("\n".join(_named_values(fields[1])) + "\n\n")] if fields else []
+    return Content(back(title), [*values, *sections])
 
 
-def _told(fields: str) -> list[str]:
+def _named_values(fields: str) -> list[str]:
     """Each field of front matter that has a value, but for the title, as "name: value"; values of a list in one line.
 
     So a date, an author and tags are found and read as if they stood in the note.
     """
-    told = list[tuple[str, list[str]]]()
+    found = list[tuple[str, list[str]]]()
     for line in fields.splitlines():
         if field := _FIELD.match(line):
-            told.append((field[1], [_plain(field[2] or "")]))
-        elif told and not line.lstrip().startswith("#"):
-            told[-1][1].append(_plain(line.strip().removeprefix("- ")))
-    shown = ((name, ", ".join(filter(None, values))) for name, values in told if name.casefold() != "title")
+            found.append((field[1], [_plain(field[2] or "")]))
+        elif found and not line.lstrip().startswith("#"):
+            found[-1][1].append(_plain(line.strip().removeprefix("- ")))
+    shown = ((name, ", ".join(filter(None, values))) for name, values in found if name.casefold() != "title")
     return [f"{name}: {value}" for name, value in shown if value]
 
 

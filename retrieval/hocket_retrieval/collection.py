@@ -144,18 +144,27 @@ class Collection:
         *,
         others: tuple[str, ...] = (),
         elsewhere: Trail | None = None,
+        steps: int = 2,
     ) -> SearchResult:
         """The best `k` passages `within` a folder, or of all; none when nothing is ingested.
 
         Each has at most so many `words`, but always those of the chunk that was found. `others` are the question's
-        other forms, in a conversation (forms.py), and `elsewhere` is what another side's best passage leads to.
+        other forms, in a conversation (forms.py), and `elsewhere` is what another side's best passage leads to; it
+        takes that many `steps`.
         Raises QueryError, IndexBuilding.
         """
         query = check_query(query, k)
         if not self._renewed:
             self._check_renewed()
         result = self._searcher.search(
-            query, k, scorer, within, size_of(words, self._chunk_words), others=others, elsewhere=elsewhere
+            query,
+            k,
+            scorer,
+            within,
+            size_of(words, self._chunk_words),
+            others=others,
+            elsewhere=elsewhere,
+            steps=steps,
         )
         if not result.documents_total:
             self._check_empty()

@@ -211,6 +211,7 @@ class Daemon:
             message.words,
             others=tuple(message.others),
             elsewhere=replies.trail(message.bridge),
+            steps=message.steps,
         )
         return replies.passages(message.request, result, collection.scorers, time.perf_counter() - started)
 

@@ -50,7 +50,7 @@ class Found(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The best of different windows, and what was left out for newer ones.
+    """The best of different windows, one more than was wanted, and what was left out for newer ones.
 
     The scores are of the question's form of this number. `matched` is the largest share that a chunk has of a form's
     words.
@@ -90,27 +90,20 @@ class Finding:
         scored = _scored(query, vector, chunks, reranker)
         begins = {name: self._moment.chunk_at(name, 0) for name in {chunk.document for chunk in chunks}}
         settled = settle(query, [Candidate(*each, _text(begins[each.chunk.document])) for each in scored])
-        found = list(islice(self._of_different_windows(scored[at] for at in settled.kept), k))
-        texts = [searched(each.chunk) for each in found]
+        found = list(islice(self._of_different_windows(scored[at] for at in settled.kept), k + bool(k)))
+        texts = [searched(each.chunk) for each in found[:k]]
         return Step(found, settled.older, form, max(each.matched(texts) for each in telling))
 
-    def second(self, asked: Sought, trail: Trail, step: Step, k: int, reranker: Reranker | None) -> list[Found]:
-        """The best `k` with those that a trail leads to, which take up to half of the places, from the last on.
+    def led(self, asked: Sought, trail: Trail, step: Step, reranker: Reranker | None) -> Found | None:
+        """The best passage of another document that a trail leads to, perhaps one that was found; None without one.
 
-        None of them scores more than the passage that led to it: a chain is no stronger than its first link.
+        It scores no more than the passage that led to it: a chain is no stronger than its first link.
         """
-        passed = {older.document for older in step.older}
-        passed |= {step.found[0].chunk.document} if trail.rest else set()  # a trail from elsewhere may lead to any
+        passed = {older.document for older in step.older} | {each.chunk.document for each in step.found[:1]}
         chunks = islice(_different(self._moment.chunks(self._ranking(asked))), LED_TO)
-        led = [chunk for chunk in chunks if chunk.document not in passed and trail.leads_to(chunk)]
-        ahead = step.found[: k - k // 2]
-        places = {(each.chunk.document, each.chunk.ordinal) for each in ahead}
-        new = [
-            each._replace(score=min(trail.score, each.score))
-            for each in _scored(*asked, led, reranker)
-            if (each.chunk.document, each.chunk.ordinal) not in places
-        ]
-        return list(islice(self._of_different_windows([*ahead, *new[: k // 2], *step.found[len(ahead) :]]), k))
+        leads = [chunk for chunk in chunks if chunk.document not in passed and trail.leads_to(chunk)]
+        best = next(iter(_scored(*asked, leads, reranker)), None)
+        return best and best._replace(score=min(trail.score, best.score))
 
     def _ranking(self, asked: Sought) -> list[int]:
         by_words = self._moment.by_words(asked.text, CANDIDATES, self._within)

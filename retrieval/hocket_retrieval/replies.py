@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
+import msgspec
+
 from hocket_bus import messages as m
 from hocket_bus.faults import notice_text
 
@@ -30,7 +32,7 @@ def passages(request: bytes, found: SearchResult, scorers: list[str], seconds: f
     """The passages found within `seconds`, best first."""
     return m.Passages(
         request=request,
-        passages=[passage(each, each.score, each.subgraph) for each in found.passages],
+        passages=list(map(_found, found.passages)),
         scorer=found.scorer,
         scorers=scorers,
         documents_total=found.documents_total,
@@ -40,6 +42,20 @@ def passages(request: bytes, found: SearchResult, scorers: list[str], seconds: f
         bridge=_bridge(found.trail),
         seconds=seconds,
     )
+
+
+def _found(found: Passage) -> m.Passage:
+    led = [
+        m.Place(
+            document=each.document,
+            ordinal=each.ordinal,
+            subgraph=each.subgraph,
+            score=each.score,
+            place=each.place,
+        )
+        for each in found.led
+    ]
+    return msgspec.structs.replace(passage(found, found.score, found.subgraph), led=led)
 
 
 def passage(found: Passage | Chunk, score: float = 0.0, subgraph: int = 0) -> m.Passage:

@@ -8,7 +8,7 @@ its embedder's scores as well, for a pair of which only one side re-ranks.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,9 +28,8 @@ MAX_PASSAGES = 64
 class Passage:
     """A chunk that answers. `document` is its name, `ordinal` its number there from 0 on, `place` where it begins.
 
-    `text` is that of its window.
-
-    `subgraph` is the one that most of its entities are in; 0 where it has none.
+    `text` is that of its window. `led` are passages of other documents to which it leads, and whose texts stand behind
+    its own. `subgraph` is the one that most of its entities are in; 0 where it has none.
     """
 
     document: str
@@ -40,6 +39,7 @@ class Passage:
     score: float
     subgraph: int = 0
     place: str = ""
+    led: tuple[Passage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,28 +86,26 @@ class Searcher:
         *,
         others: tuple[str, ...] = (),
         elsewhere: Trail | None = None,
+        steps: int = 2,
     ) -> SearchResult:
         """The best `k` passages of different text, by `scorer` if it is one of `scorers`. Raises QueryError.
 
         `within` are folders, or documents, that alone are searched; empty: all are. A passage's text is the window of
         `size` chunks in which the one that was found stands. `others` are the question's other forms (forms.py).
-        `elsewhere` is what the best passage of another side leads to, which counts where none here is nearer.
+        `elsewhere` is what the best passage of another side leads to, which counts where none here is nearer. With one
+        of the `steps` nothing is followed.
         """
         asked = [self._sought(check_query(text, k)) for text in (query, *others)]
         reranker = self._reranker_of(scorer)
         with self._store.moment() as moment:
             finding = Finding(moment, within, size)
             step = finding.first(asked, k, reranker)
-            found = step.found
-            own = trail_of(asked[step.form].text, *found[0]) if found else None
-            nearer = elsewhere if elsewhere and found and elsewhere.score > found[0].score else own
-            if k > 1 and nearer is not None:
-                found = finding.second(self._sought(nearer.text), nearer, step, k, reranker)
-            texts = [finding.text(each.chunk) for each in found]
-        subgraphs = self._subgraphs_of([each.chunk.id for each in found])
-        passages = tuple(map(_passage, found, texts, subgraphs))
+            own = trail_of(asked[step.form].text, *step.found[0]) if step.found else None
+            nearer = elsewhere if elsewhere and step.found and elsewhere.score > step.found[0].score else own
+            led = finding.led(self._sought(nearer.text), nearer, step, reranker) if nearer and steps > 1 else None
+            passages = self._read(finding, step.found, k, led, behind=nearer is own)
         used = reranker.fingerprint if reranker else self._embedder.fingerprint
-        return SearchResult(passages, used, finding.documents, step.matched, tuple(step.older), step.form, own)
+        return SearchResult(tuple(passages), used, finding.documents, step.matched, tuple(step.older), step.form, own)
 
     def score(self, query: str, places: Sequence[tuple[str, int]], scorer: str = "") -> list[float]:
         """Scores of chunks by (document, ordinal), as `search` gives them by `scorer`, or by the best of `scorers`.
@@ -143,6 +141,25 @@ class Searcher:
             return [float(cosine) for cosine in np.clip(near, -1, 1)]
         return [float(score) for score in reranker.score(query, list(texts))]
 
+    def _read(
+        self, finding: Finding, found: Sequence[Found], k: int, led: Found | None, *, behind: bool
+    ) -> list[Passage]:
+        """The best `k`; what they lead to stands `behind` the first, or else takes the last place of several."""
+        if led is None or k < 1 or not (behind or k > 1):
+            return self._passages(found[:k], finding)
+        others = [each for each in found if each.chunk.id != led.chunk.id]
+        if not behind:
+            return self._passages([*others[: k - 1], led], finding)
+        first, *rest = self._passages(others[:k], finding)
+        return [_leading(first, *self._passages([led], finding)), *rest]
+
+    def _passages(self, found: Sequence[Found], finding: Finding) -> list[Passage]:
+        subgraphs = self._subgraphs_of([chunk.id for chunk, _ in found])
+        return [
+            Passage(chunk.document, chunk.title, chunk.ordinal, finding.text(chunk), score, subgraph, chunk.place)
+            for (chunk, score), subgraph in zip(found, subgraphs, strict=True)
+        ]
+
     def _sought(self, text: str) -> Sought:
         return Sought(text, self._embedder.query(text))
 
@@ -162,6 +179,6 @@ def check_query(query: str, k: int) -> str:
     return query
 
 
-def _passage(found: Found, text: str, subgraph: int) -> Passage:
-    chunk, score = found
-    return Passage(chunk.document, chunk.title, chunk.ordinal, text, score, subgraph, chunk.place)
+def _leading(passage: Passage, to: Passage) -> Passage:
+    """A passage with the one that it leads to, which a model has to read together with it."""
+    return replace(passage, text=f"{passage.text}\n\n{headed(to)}", led=(to,))

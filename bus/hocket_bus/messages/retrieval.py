@@ -30,7 +30,8 @@ class Search(Message, frozen=True):
     `within` are folders, or documents, that alone are searched; empty: all are. A passage has at most so many `words`,
     but always those of the chunk that was found; 0: these alone. `others` are other forms of the question, in a
     conversation: with words of the questions before it, and last all of them joined. `bridge` is what the best passage
-    elsewhere leads to; it is gone behind where no passage here is nearer to the question.
+    elsewhere leads to, which is followed where no passage here is nearer to the question. In one of the `steps` nothing
+    is followed.
     """
 
     request: Id
@@ -41,6 +42,18 @@ class Search(Message, frozen=True):
     words: PassageWords = 0
     others: Annotated[list[SearchText], Meta(max_length=2)] = []
     bridge: Bridge | None = None
+    steps: Annotated[int, Meta(ge=1, le=2)] = 2
+
+
+class Place(Record, frozen=True):
+    """Where a passage stands: the name of its document and its number there; the rest is as in a Passage."""
+
+    document: Line
+    ordinal: Count
+    device: Name = ""
+    subgraph: Count = 0
+    score: float = 0.0
+    place: Line = ""
 
 
 class Passage(Record, frozen=True):
@@ -48,17 +61,19 @@ class Passage(Record, frozen=True):
 
     `score` is the scorer's similarity of the chunk to the query, the same scale on both sides.
     `subgraph` holds most of its entities, 0 where none does; `device` has it, empty where it is this side's own.
-    `place` says where in the file it stands, such as "p. 3, § Deposit", empty where nothing tells.
+    `place` says where in the file it stands, such as "p. 3, § Deposit", empty where nothing tells. `led` are passages
+    of other documents to which this one leads; their texts stand behind its own.
     """
 
     document: Line
     title: Line
     ordinal: Count
-    text: Annotated[str, Meta(max_length=50_000)]
+    text: Annotated[str, Meta(max_length=100_000)]
     score: float
     subgraph: Count = 0
     device: Name = ""
     place: Line = ""
+    led: Annotated[list[Place], Meta(max_length=4)] = []
 
 
 Time = Annotated[str, Meta(pattern=r"^\d{4}(-\d{2}(-\d{2})?)?$")]  # as fully as it is told
@@ -92,17 +107,6 @@ class Passages(Message, frozen=True):
     older: Annotated[list[Older], Meta(max_length=64)] = []
     form: Annotated[int, Meta(ge=0, le=1)] = 0
     bridge: Bridge | None = None
-
-
-class Place(Record, frozen=True):
-    """Where a passage stands: the name of its document and its number there; the rest is as in a Passage."""
-
-    document: Line
-    ordinal: Count
-    device: Name = ""
-    subgraph: Count = 0
-    score: float = 0.0
-    place: Line = ""
 
 
 class Score(Message, frozen=True):

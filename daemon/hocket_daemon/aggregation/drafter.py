@@ -288,7 +288,14 @@ class Drafter:
             within, words = self._session.within, self._services.reading.words
             k, scorer = begin.documents, begin.scorer
             self._lookups.find(
-                begin.prompt, k, self._on_found, scorer=scorer, within=within, words=words, bridge=begin.bridge
+                begin.prompt,
+                k,
+                self._on_found,
+                scorer=scorer,
+                within=within,
+                words=words,
+                bridge=begin.bridge,
+                steps=2 if self._disclosure is None else 1,  # what a row tells is charged to one document
             )
 
     def close(self) -> None:

@@ -92,10 +92,11 @@ class Lookups:
         within: Sequence[str] = (),
         words: int = 0,
         bridge: Bridge | None = None,
+        steps: int = 2,
     ) -> None:
         """Search for what `prompt` asks; `done` gets, once and within a deadline, what is found or an error.
 
-        `bridge` is what the other side has found.
+        `bridge` is what the other side has found; it takes that many `steps`.
         """
         texts = search_texts(prompt)
 
@@ -111,6 +112,7 @@ class Lookups:
             words=words,
             others=texts[1:],
             bridge=bridge,
+            steps=steps,
         )
         self.ask(search, take)
 

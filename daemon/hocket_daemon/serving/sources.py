@@ -109,9 +109,9 @@ def sources_message(
         session=session,
         tokens=len(traces),
         digest=chain.at(len(traces)),
-        places=[place_of(passage, place=passage.place if side == "cloud" else "") for passage in passages],
+        places=[_shown(place, side) for passage in passages for place in _places(passage)],
         unsupported=lacks(chain.ids[: len(traces)]),
-        payload=encode(table(traces, len(passages))),
+        payload=encode(_of_documents(table(traces, len(passages)), passages)),
     )
 
 
@@ -136,8 +136,9 @@ def sourced_by_all(
     told = [each for each in others if each.sources is not None]
     if not traces or not (passages or told):
         return UNSOURCED
-    named = [_own_origin(side, passage) for passage in passages]
-    columns = [np.array([[trace.part] for trace in traces]) * table(traces, len(passages))]
+    named = [_origin(side, place) for passage in passages for place in _places(passage)]
+    within = _of_documents(table(traces, len(passages)), passages)
+    columns = [np.array([[trace.part] for trace in traces]) * within]
     for each in others:
         origins, shares = _of_party(each)
         named += origins
@@ -180,6 +181,21 @@ def place_of(passage: Passage, *, place: str) -> Place:
         score=passage.score,
         place="" if passage.device else place,
     )
+
+
+def _places(passage: Passage) -> list[Place]:
+    """Its own, and those of the passages whose texts stand behind its own."""
+    return [place_of(passage, place=passage.place), *passage.led]
+
+
+def _shown(place: Place, side: Side) -> Place:
+    return place if side == "cloud" else msgspec.structs.replace(place, place="")
+
+
+def _of_documents(rows: Table, passages: Sequence[Passage]) -> Table:
+    """The parts of rows, [tokens, passages], as those of all their places, which share a row's part evenly."""
+    counts = [1 + len(passage.led) for passage in passages]
+    return np.asarray(np.repeat(rows / np.array(counts, float), counts, axis=1))
 
 
 def _own_origin(side: Side, passage: Passage) -> Origin:

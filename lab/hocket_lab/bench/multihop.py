@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
-from unittest.mock import patch
 
 from hocket_lab.bench.report import Row
 
@@ -45,8 +44,7 @@ def measured(data: Path, embedder: Embedder, passages: int) -> Iterator[Row]:
             sides.append(stack.enter_context(Collection(Path(folder), embedder)))
             mine = [(str(at), each["title"], each["text"]) for at, each in enumerate(corpus) if at % 2 == side]
             sides[side].add(mine)
-        with patch("hocket_retrieval.search.trail_of", lambda *_: None):
-            one_step = [_found(sides, question, passages) for question in asked]
+        one_step = [_found(sides, question, passages, steps=1) for question in asked]
         both = [_found(sides, question, passages) for question in asked]
         told = [_found(sides, question, passages, tells=True) for question in asked]
     ways = {ONE_STEP: one_step, BRIDGES: told, PRODUCT: both}
@@ -73,12 +71,14 @@ def questions(data: Path) -> list[Question]:
     ]
 
 
-def _found(sides: Sequence[Collection], question: Question, passages: int, *, tells: bool = False) -> list[int]:
+def _found(
+    sides: Sequence[Collection], question: Question, passages: int, *, tells: bool = False, steps: int = 2
+) -> list[int]:
     """The documents that both sides find, the best scored first; the first side `tells` the other its names."""
     device, cloud = sides
-    own = device.search(question.text, passages)
-    other = cloud.search(question.text, passages, elsewhere=own.trail if tells else None)
-    found = [*own.passages, *other.passages]
+    own = device.search(question.text, passages, steps=steps)
+    other = cloud.search(question.text, passages, elsewhere=own.trail if tells else None, steps=steps)
+    found = [each for passage in (*own.passages, *other.passages) for each in (passage, *passage.led)]
     return [int(each.document) for each in sorted(found, key=lambda each: -each.score)]
 
 

@@ -2,8 +2,8 @@
 
 "When was the founder of the bakery born?" finds a note on the bakery, which has her name and no day. So names that the
 best passage has and the question has not are searched with the words that the question has and the passage has not. A
-passage of another document counts that has one of these names and one of these words. Where the best passage has all
-words of the question, or no other name, one step is enough.
+passage of another document counts that has one of these names and one of these words. A model reads both in one text.
+Where the best passage has all words of the question, or no other name, one step is enough.
 
 The same is done by personalised PageRank over a graph of names and passages in HippoRAG (Gutiérrez et al. 2024), where
 a model reads the names; here one more search of the same store does it, and no model is called.

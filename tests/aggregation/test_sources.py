@@ -8,14 +8,23 @@ import pytest
 
 from hocket_bus import wire
 from hocket_bus.errors import BadMessage
-from hocket_bus.messages import Passage, Place
+from hocket_bus.messages import Passage, Place, Side
 from hocket_daemon.aggregation.exchange import Draft, Exchange, SessionTerms
 from hocket_daemon.aggregation.sampler import device_part, mix
 from hocket_daemon.engine.sampling.drawing import Rule
 from hocket_daemon.engine.sampling.heads import Heads, Made, made, within
 from hocket_daemon.serving import sources
 from hocket_daemon.serving.prefix import PrefixChain
-from hocket_daemon.serving.sources import PeerSources, Trace, decode, encode, sourced, sources_message, table
+from hocket_daemon.serving.sources import (
+    PeerSources,
+    Trace,
+    decode,
+    encode,
+    peer_sources,
+    sourced,
+    sources_message,
+    table,
+)
 
 VOCABULARY, TOKENS = 60, 40
 
@@ -81,6 +90,27 @@ def test_the_places_of_a_device_stay_on_it() -> None:
     reported = PeerSources(told.places[:1], np.array([[1.0]]))
     remote = sourced("device", [], [Trace(0.0, None)], reported).origins
     assert [(origin.side, origin.place) for origin in remote] == [("cloud", "§ Deposit")]
+
+
+@pytest.mark.parametrize("asked", ["device", "cloud"])
+def test_passages_that_are_read_in_one_row_share_its_part_evenly(asked: Side) -> None:
+    """On the side itself, and as the other side is told; no share is lost, and each document is named."""
+    led = [Place(document="led", ordinal=4, score=0.25, place="§ Births")]
+    read = [msgspec.structs.replace(passages("d", 1)[0], led=led), *passages("e", 1)]
+    traces = [Trace(1.0, np.array(row, np.float32)) for row in ([0.75, 0.25], [0.5, 0.5])]
+    found = sourced(asked, read, traces, None)
+    shares = {(origin.document, origin.ordinal): origin.share for origin in found.origins}
+    assert shares == pytest.approx({("d-0", 0): 0.3125, ("led", 4): 0.3125, ("e-0", 0): 0.375})
+    assert {origin.place for origin in found.origins} == {"", "§ Births"}
+    chain = PrefixChain(bytes(16), 0)
+    for token in (3, 5):
+        chain.append(token)
+    told = sources_message(bytes(16), chain, read, traces, lambda _: [], side=asked)
+    assert [place.document for place in told.places] == ["d-0", "led", "e-0"]
+    assert [place.place for place in told.places] == ["", "§ Births" if asked == "cloud" else "", ""]
+    theirs = peer_sources(told, chain)
+    assert theirs is not None
+    assert theirs.rows == pytest.approx(np.array([[0.375, 0.375, 0.25], [0.25, 0.25, 0.5]]), abs=1e-4)
 
 
 def test_what_nobody_told_is_the_other_sides() -> None:

@@ -223,7 +223,7 @@ class Sources(Message, frozen=True):
     session: Id
     tokens: Count
     digest: Digest
-    places: Annotated[list[Place], Meta(max_length=64)]
+    places: Annotated[list[Place], Meta(max_length=128)]
     unsupported: Spans
     payload: bytes
 

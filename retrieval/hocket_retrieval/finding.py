@@ -32,7 +32,8 @@ RERANKED = 24
 MEANING = 0.65  # of the weight
 SPARE = 4  # candidates more than are wanted: some may be of another time
 NEARER = 0.72  # what has none of the words is ahead of what has the rarest only if it is nearer by more
-LED_TO = 4  # candidates of the second step
+LED_TO = 4  # candidates of the second step, of so many
+BY_WORDS = 32
 
 
 class Sought(NamedTuple):
@@ -100,7 +101,12 @@ class Finding:
         It scores no more than the passage that led to it: a chain is no stronger than its first link.
         """
         passed = {older.document for older in step.older} | {each.chunk.document for each in step.found[:1]}
-        chunks = islice(_different(self._moment.chunks(self._ranking(asked))), LED_TO)
+        by_words = dict(islice(self._moment.by_words(asked.text, CANDIDATES, self._within).items(), BY_WORDS))
+        near = list(self._moment.chunks(by_words))  # what has a name has a word: no other is looked for
+        order = fuse(
+            by_words, {chunk.id: cosine for chunk, cosine in zip(near, cosines(asked.vector, near), strict=True)}
+        )
+        chunks = islice(_different(self._moment.chunks(order)), LED_TO)
         leads = [chunk for chunk in chunks if chunk.document not in passed and trail.leads_to(chunk)]
         best = next(iter(_scored(*asked, leads, reranker)), None)
         return best and best._replace(score=min(trail.score, best.score))

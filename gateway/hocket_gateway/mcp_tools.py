@@ -90,7 +90,9 @@ async def search(query: Words, context: Context[Any], passages: Number = 5) -> d
         async with gateway.turns.turn(person.account):
             found = await gateway.documents.search(query, passages, person.folders)
     names = ("document", "place", "score", "text")
-    readable = [each for each in found if person.may_read(each.document)]
+    readable = [
+        each for each in found if all(map(person.may_read, (each.document, *(led.document for led in each.led))))
+    ]
     return _result({"passages": [{name: getattr(each, name) for name in names} for each in readable]})
 
 

@@ -20,10 +20,8 @@ from .languages import detect
 from .lexical import telling_stems, whole_words, words
 from .phrases import is_name, mentions
 
-_WORD = re.compile(r"[\w'’-]+")
-
-
 MAX_CHARS = 1_000  # of what is searched
+_WORD = re.compile(r"[\w'’-]+")
 
 
 class Trail(NamedTuple):

@@ -144,14 +144,15 @@ class Searcher:
     def _read(
         self, finding: Finding, found: Sequence[Found], k: int, led: Found | None, *, behind: bool
     ) -> list[Passage]:
-        """The best `k`; what they lead to stands `behind` the first, or else takes the last place of several."""
+        """The best `k`; the chunk that they lead to stands `behind` the first, or takes the last place of several."""
         if led is None or k < 1 or not (behind or k > 1):
             return self._passages(found[:k], finding)
         others = [each for each in found if each.chunk.id != led.chunk.id]
         if not behind:
             return self._passages([*others[: k - 1], led], finding)
         first, *rest = self._passages(others[:k], finding)
-        return [_leading(first, *self._passages([led], finding)), *rest]
+        (to,) = self._passages([led], finding)
+        return [_leading(first, replace(to, text=led.chunk.text)), *rest]
 
     def _passages(self, found: Sequence[Found], finding: Finding) -> list[Passage]:
         subgraphs = self._subgraphs_of([chunk.id for chunk, _ in found])

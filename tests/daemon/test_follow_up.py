@@ -121,7 +121,7 @@ def test_all_forms_are_one_search_whose_scores_are_of_the_form_that_it_names(for
     lookups.find(prompt, 3, told.append, scorer="s", within=("letters",), words=64, bridge=bridge)
     (asked,), texts = lookups.asked, search_texts(prompt)
     assert (asked.query, asked.others, asked.bridge) == (texts[0], texts[1:], bridge)
-    assert (asked.k, asked.scorer, asked.within, asked.words) == (3, "s", ["letters"], 64)
+    assert (asked.k, asked.scorer, asked.within, asked.words, asked.steps) == (3, "s", ["letters"], 64, 2)
     assert told == []
     outcome = msgspec.structs.replace(NO_PASSAGES, form=form)
     lookups.done[0](outcome)

@@ -69,7 +69,7 @@ def test_every_question_gets_its_own_reply_once(clock: Clock) -> None:
     """In whatever order they come; replies to nobody's question, and second ones, are ignored."""
     asked = Asked(clock)
     search, score = asked.search(), asked.score()
-    assert (search.query, search.k, search.scorer) == ("who?", 2, "plain")
+    assert (search.query, search.k, search.scorer, search.steps) == ("who?", 2, "plain", 1)
     assert score.places == [Place(document="a.txt", ordinal=3)]
     assert search.request != score.request
     found = Passages(request=search.request, passages=[], scorer="", scorers=[], documents_total=0, seconds=0.0)

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from hocket_bus import as_json
 from hocket_bus.errors import BadRequest, HocketError
-from hocket_bus.messages import AggregationOutcome, DispatchOutcome, Done, Origin, Passage, Source, Waiting
+from hocket_bus.messages import AggregationOutcome, DispatchOutcome, Done, Origin, Passage, Place, Source, Waiting
 from hocket_bus.visible import visible, visible_line
 from hocket_tools.pair.hints import shortened_in
 from hocket_tools.terminal import VisibleStream
@@ -147,7 +147,7 @@ def _where(origin: Origin) -> str:
     return f"{whose}{for_people(one_line(origin.document), err())}, {place_of(origin)}"
 
 
-def place_of(passage: Origin | Passage) -> str:
+def place_of(passage: Origin | Passage | Place) -> str:
     """Where in its document a passage stands: what the file itself tells, else its number there."""
     return one_line(passage.place) or f"chunk {passage.ordinal}"
 

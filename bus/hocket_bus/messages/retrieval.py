@@ -62,7 +62,7 @@ class Passage(Record, frozen=True):
     `score` is the scorer's similarity of the chunk to the query, the same scale on both sides.
     `subgraph` holds most of its entities, 0 where none does; `device` has it, empty where it is this side's own.
     `place` says where in the file it stands, such as "p. 3, § Deposit", empty where nothing tells. `led` are passages
-    of other documents to which this one leads; their texts stand behind its own.
+    of other documents to which this one leads; their chunks stand behind its own text.
     """
 
     document: Line

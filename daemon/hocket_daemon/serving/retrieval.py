@@ -124,8 +124,8 @@ class Lookups:
         done: Callable[[Passages | HocketError], None],
         within: Sequence[str] = (),
     ) -> None:
-        """Find passages by `scorer`, see Search; `done` gets them or an error, within a deadline."""
-        self.ask(Search(request=os.urandom(16), query=query, k=k, scorer=scorer, within=list(within)), done)
+        """Find passages by `scorer` in one step, see Search; `done` gets them or an error, within a deadline."""
+        self.ask(Search(request=os.urandom(16), query=query, k=k, scorer=scorer, within=list(within), steps=1), done)
 
     def score(
         self, query: str, passages: list[Passage], scorer: str, done: Callable[[list[float] | HocketError], None]

@@ -49,6 +49,9 @@ def search(
         name = console.for_people(console.one_line(passage.document), out)
         out.print(f"{passage.score:6.3f}  {name}, {console.place_of(passage)}", markup=False)
         out.print(f"        {' '.join(console.one_line(passage.text).split())}", markup=False)
+        for led in passage.led:
+            name = console.for_people(console.one_line(led.document), out)
+            out.print(f"        leads to {name}, {console.place_of(led)}, which is read with it", markup=False)
     for each in found.older:
         name, newer = (console.for_people(console.one_line(path), out) for path in (each.document, each.newer))
         out.print(f" older  {name} of {each.time} is left out for {newer} of {each.newer_time}", markup=False)

@@ -25,6 +25,8 @@ def values(kind: inspect.Type) -> st.SearchStrategy[Any]:  # noqa: C901
         case inspect.FloatType():
             low = kind.gt + 1e-9 if kind.gt is not None else kind.ge or 0.0
             return st.floats(low, kind.le if kind.le is not None else 1e9)
+        case inspect.StrType(pattern=str() as pattern):
+            return st.from_regex(pattern.rstrip("$") + r"\Z")
         case inspect.StrType():
             return st.text(max_size=min(50, kind.max_length or 50))
         case inspect.BytesType():

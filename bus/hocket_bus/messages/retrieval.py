@@ -76,7 +76,7 @@ class Passage(Record, frozen=True):
     led: Annotated[list[Place], Meta(max_length=4)] = []
 
 
-Time = Annotated[str, Meta(pattern=r"^\d{4}(-\d{2}(-\d{2})?)?$")]  # as fully as it is told
+Time = Annotated[str, Meta(pattern=r"^[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?$")]  # as fully as it is told
 
 
 class Older(Record, frozen=True):

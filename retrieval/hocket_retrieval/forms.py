@@ -16,7 +16,7 @@ AS_NEAR = 0.9  # and as a share of the best that it finds with words of those be
 
 
 class Form(NamedTuple):
-    """One form's ranking, ids of chunks best first, and the cosines of the candidates of all forms to it."""
+    """One form's ranking, ids of chunks best first, and the cosines to it of all forms' candidates that are here."""
 
     ranking: Sequence[int]
     cosines: Mapping[int, float]
@@ -26,7 +26,9 @@ def scoring(forms: Sequence[Form], k: int) -> int:
     """The number of the form whose scores count: 0 where the question's own best of `k` is near, else 1."""
     if len(forms) == 1:
         return 0
-    alone, joined = (max((form.cosines[id] for id in form.ranking[:k]), default=0.0) for form in forms[:2])
+    alone, joined = (
+        max((form.cosines[id] for id in form.ranking[:k] if id in form.cosines), default=0.0) for form in forms[:2]
+    )
     return 0 if alone >= max(NEAR, AS_NEAR * joined) else 1
 
 

@@ -101,7 +101,8 @@ class Finding:
         It scores no more than the passage that led to it: a chain is no stronger than its first link.
         """
         passed = {older.document for older in step.older} | {each.chunk.document for each in step.found[:1]}
-        by_words = dict(islice(self._moment.by_words(asked.text, CANDIDATES, self._within).items(), BY_WORDS))
+        rare = self._rare(asked.text)
+        by_words = self._moment.by_words(rare, BY_WORDS, self._within) if rare else {}
         near = list(self._moment.chunks(by_words))  # what has a name has a word: no other is looked for
         order = fuse(
             by_words, {chunk.id: cosine for chunk, cosine in zip(near, cosines(asked.vector, near), strict=True)}
@@ -110,6 +111,11 @@ class Finding:
         leads = [chunk for chunk in chunks if chunk.document not in passed and trail.leads_to(chunk)]
         best = next(iter(_scored(*asked, leads, reranker)), None)
         return best and best._replace(score=min(trail.score, best.score))
+
+    def _rare(self, text: str) -> str:
+        """The words of a text that are not in MAX_COUNTED chunks: others cost the most time, and lead to nothing."""
+        found = telling_words(text)[: 2 * MAX_TERMS]
+        return " ".join(word for word in found if self._moment.frequency(word, MAX_COUNTED) < MAX_COUNTED)
 
     def _ranking(self, asked: Sought) -> list[int]:
         by_words = self._moment.by_words(asked.text, CANDIDATES, self._within)

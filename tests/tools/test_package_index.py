@@ -31,7 +31,7 @@ class Shop:
     monkeypatch: pytest.MonkeyPatch
 
     def get(self) -> HocketError | None:
-        """What the command does, and what that ends with. `pip` writes to a terminal's own standard error."""
+        """Do what the command does; returns what it ends with. `pip` writes to a terminal's own standard error."""
         try:
             installing.install(installing.planned("tiny", floats=False), again=False, progress=lambda _: None)
         except HocketError as error:
@@ -40,7 +40,7 @@ class Shop:
 
 
 def is_line(error: HocketError | None) -> bool:
-    """Whether somebody who tried it reads one line."""
+    """Tell whether somebody who tried it reads one line."""
     return isinstance(error, Unavailable) and "\n" not in str(error)
 
 

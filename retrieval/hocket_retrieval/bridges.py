@@ -25,7 +25,7 @@ _WORD = re.compile(r"[\w'’-]+")
 
 
 class Trail(NamedTuple):
-    """What is searched in the second step, and the names of which a passage has to have one.
+    """The text that the second step searches, and the names of which a passage has to have one.
 
     It also has to have one of the words that are left of the question, `rest` by their stems. Of a trail from elsewhere
     these are not known. `score` is that of the passage from which it leads.
@@ -46,7 +46,7 @@ class Trail(NamedTuple):
 
 
 def trail_of(query: str, best: HasNames, score: float) -> Trail | None:
-    """What is searched behind the best passage for a question, with its score; None where one step is enough."""
+    """Make the second search behind the best passage for a question, of this score; None where one step is enough."""
     language = detect(whole_words(query))
     rest, names = _rest(query, best, language), _names(query, best)
     if not rest or not names:

@@ -61,7 +61,7 @@ class Period(NamedTuple):
 
     @property
     def text(self) -> str:
-        """As far as it is said: 2021, 2021-04 or 2021-04-02; where a year is."""
+        """The period in digits, as fully as it is told: 2021, 2021-04 or 2021-04-02; for one with a year."""
         parts = [f"{self.year:04}", *(f"{part:02}" for part in (self.month, self.day) if part)]
         return "-".join(parts)
 

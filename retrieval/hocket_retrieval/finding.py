@@ -164,7 +164,7 @@ class _Telling(NamedTuple):
         return cls(weights, frozenset(word for word, frequency in frequencies.items() if frequency <= few))
 
     def share(self, text: str) -> float:
-        """How much a text has of what the words tell, in [0, 1]."""
+        """Sum the weights of the words that a text has, as a share of all, in [0, 1]."""
         total = sum(self.weights.values())
         found = self.weights.keys() & {*words(text)}
         return min(1.0, sum(self.weights[word] for word in found) / total) if total else 0.0  # sums differ in a bit

@@ -16,7 +16,7 @@ AS_NEAR = 0.9  # and as a share of the best that it finds with words of those be
 
 
 class Form(NamedTuple):
-    """One form's ranking, ids of chunks best first, and the cosines to it of all forms' candidates that are here."""
+    """A form's ranking, ids of chunks best first, and the cosines to it of the candidates of all forms."""
 
     ranking: Sequence[int]
     cosines: Mapping[int, float]

@@ -72,7 +72,7 @@ def passage(found: Passage | Chunk, score: float = 0.0, subgraph: int = 0) -> m.
 
 
 def trail(bridge: m.Bridge | None) -> Trail | None:
-    """What another side's best passage leads to, as it is searched."""
+    """Make the second search that another side's best passage leads to; None without one."""
     return Trail(bridge.text, bridge.names, bridge.score) if bridge is not None else None
 
 

@@ -14,7 +14,7 @@ PassageWords = Annotated[int, Meta(ge=0, le=4_096)]
 
 
 class Bridge(Record, frozen=True):
-    """What the best passage for a question leads to: a text to search, and names of which what is found has one.
+    """A second search behind the best passage for a question: its text, and names of which a passage has to have one.
 
     The text has the question's words that the passage has not, and the names. `score` is the passage's.
     """
@@ -46,7 +46,7 @@ class Search(Message, frozen=True):
 
 
 class Place(Record, frozen=True):
-    """Where a passage stands: the name of its document and its number there; the rest is as in a Passage."""
+    """The place of a passage: the name of its document and its number there; the rest is as in a Passage."""
 
     document: Line
     ordinal: Count

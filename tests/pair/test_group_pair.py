@@ -171,7 +171,8 @@ def test_boxes_with_an_altered_bit_or_twice_or_out_of_order_change_no_token(made
         for _ in range(3):
             stream = client.ask(QUESTION, deadline_s=WAIT_S, **impatient)  # type: ignore[arg-type]
             done = stream.result()
-            assert len(done.token_ids) == 16
+            # Where a member was lost, the sides that are left may write the token that ends the answer.
+            assert done.finish == "eos" if len(done.token_ids) < 16 else done.finish == "length"
             until_alone = min(
                 [min(each.steps[1::2], default=0) for each in done.aggregation.members if each.name != "cloud"]
             )

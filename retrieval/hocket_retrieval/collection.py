@@ -177,9 +177,9 @@ class Collection:
             self._check_renewed()
         return self._searcher.score(query, places, scorer)
 
-    def weigh(self, query: str, texts: Sequence[str], scorer: str = "") -> list[float]:
-        """The same for texts that are not in the collection. Raises QueryError."""
-        return self._searcher.weigh(query, texts, scorer)
+    def weigh(self, query: str, texts: Sequence[str], scorer: str = "", names: Sequence[str] = ()) -> list[float]:
+        """The same for texts that are not in the collection, perhaps with the names above each. Raises QueryError."""
+        return self._searcher.weigh(query, texts, scorer, names)
 
     def extract(self, query: str, k: int, sentences: int) -> list[Sentence]:
         """At most so many `sentences` of the best `k` passages, the nearest first. Raises QueryError, IndexBuilding."""

@@ -1,33 +1,31 @@
-"""Finding passages in one state of a store: words and meaning searched apart and fused, older notes left out.
+"""Finding passages in one state of a store: words and meaning searched apart, the best of both scored and sorted.
 
-The order is a convex combination of BM25, as a share of its best, and the cosine (Bruch, Gai and Ingber, TOIS 2023), or
-the re-ranker's where there is one. A question of a conversation is searched in several forms, and where its best
-passage names what another document tells, a second step finds that.
+Candidates are taken by a convex combination of BM25, as a share of its best, and the cosine (Bruch, Gai and Ingber,
+TOIS 2023); the score that sorts them is the one that is shown (scoring.py). Older notes are left out. A question of a
+conversation is searched in several forms, and where its best passage names what another document tells, a second step
+finds that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from math import log
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from .bridges import Trail
-from .embedder import Reranker
-from .forms import Form, scoring, together
-from .heads import headed, searched
-from .lexical import MAX_TERMS, telling_words, words
+from .forms import Form, chosen
+from .lexical import MAX_TERMS, telling_words
 from .recency import Candidate, Older, settle
+from .relevance import MAX_COUNTED
+from .scoring import Ranked, Scoring, cosines
 from .stores.protocol import Moment
 from .stores.records import Chunk, Vectors
 from .walk import is_gone
 from .windows import text_around
 
 CANDIDATES = 100  # taken from each ranking
-MAX_COUNTED = 1_000  # chunks of a word
+SCORED = 12  # candidates at least
 RERANKED = 24
 MEANING = 0.65  # of the weight
 SPARE = 4  # candidates more than are wanted: some may be of another time
@@ -53,24 +51,24 @@ class Found(NamedTuple):
 class Step(NamedTuple):
     """The best of different windows, one more than was wanted, and what was left out for newer ones.
 
-    The scores are of the question's form of this number. `matched` is the largest share that a chunk has of a form's
-    words.
+    The question's form of this number is what it is about.
     """
 
     found: list[Found]
     older: list[Older]
     form: int
-    matched: float
 
 
 class Finding:
-    """Searches of one moment, `within` some folders or all; who asks reads windows of `size` chunks."""
+    """Searches of one moment by one scorer, `within` some folders or all; who asks reads windows of `size` chunks."""
 
-    def __init__(self, moment: Moment, within: tuple[str, ...], size: int) -> None:
+    def __init__(
+        self, moment: Moment, scoring: Scoring, scorer: str, within: tuple[str, ...] = (), size: int = 1
+    ) -> None:
         self._moment = moment
+        self._scoring, self._scorer = scoring, scorer
         self._within = within
         self._size = size
-        self.documents, self._chunks = moment.totals()
         self._texts: dict[tuple[str, int], str] = {}
 
     def text(self, chunk: Chunk) -> str:
@@ -80,22 +78,21 @@ class Finding:
             self._texts[place] = text_around(self._moment, chunk, self._size)
         return self._texts[place]
 
-    def first(self, asked: Sequence[Sought], k: int, reranker: Reranker | None) -> Step:
-        """The best `k` for a question by all its forms, by a re-ranker's scores where there is one."""
-        wanted = self._size * (max(k, RERANKED) if reranker else k)  # of a window there may be all chunks
+    def first(self, asked: Sequence[Sought], k: int) -> Step:
+        """Find the best `k` for a question by all its forms."""
+        least = RERANKED if self._scoring.reranks(self._scorer) else SCORED
+        wanted = max(self._size * k, least) if k else 0  # of a window there may be all chunks
         rankings = [self._ranking(each) for each in asked]
-        telling = [_Telling.of(self._moment, each.text, self._chunks) for each in asked[:2]]
-        form, order = self._order(asked, rankings, telling[0], k, wanted)
-        chunks = list(islice(_different(self._moment.chunks(order)), wanted + SPARE * bool(wanted)))
-        query, vector = asked[form]
-        scored = _scored(query, vector, chunks, reranker)
-        begins = {name: self._moment.chunk_at(name, 0) for name in {chunk.document for chunk in chunks}}
-        settled = settle(query, [Candidate(*each, _text(begins[each.chunk.document])) for each in scored])
+        ids = dict.fromkeys(id for placed in zip_longest(*rankings) for id in placed if id is not None)
+        number = (wanted + SPARE * bool(k)) * len(asked)
+        chunks = list(islice(_different(self._moment.chunks(ids)), number))
+        form, scores = self._scored(asked, rankings, chunks, k)
+        scored = sorted(map(Found, chunks, scores), key=lambda each: -each.score)
+        settled = settle(asked[form].text, list(self._candidates(asked[form], scored)))
         found = list(islice(self._of_different_windows(scored[at] for at in settled.kept), k + bool(k)))
-        texts = [searched(each.chunk) for each in found[:k]]
-        return Step(found, settled.older, form, max(each.matched(texts) for each in telling))
+        return Step(found, settled.older, form)
 
-    def led(self, asked: Sought, trail: Trail, step: Step, reranker: Reranker | None) -> Found | None:
+    def led(self, asked: Sought, trail: Trail, step: Step) -> Found | None:
         """The best passage of another document that a trail leads to, perhaps one that was found; None without one.
 
         It scores no more than the passage that led to it: a chain is no stronger than its first link.
@@ -104,13 +101,11 @@ class Finding:
         rare = self._rare(asked.text)
         by_words = self._moment.by_words(rare, BY_WORDS, self._within) if rare else {}
         near = list(self._moment.chunks(by_words))  # what has a name has a word: no other is looked for
-        order = fuse(
-            by_words, {chunk.id: cosine for chunk, cosine in zip(near, cosines(asked.vector, near), strict=True)}
-        )
+        cosine = zip((chunk.id for chunk in near), cosines(asked.vector, [chunk.vector for chunk in near]), strict=True)
+        order = fuse(by_words, dict(cosine))
         chunks = islice(_different(self._moment.chunks(order)), LED_TO)
-        leads = [chunk for chunk in chunks if chunk.document not in passed and trail.leads_to(chunk)]
-        best = next(iter(_scored(*asked, leads, reranker)), None)
-        return best and best._replace(score=min(trail.score, best.score))
+        lead = next((each for each in chunks if each.document not in passed and trail.leads_to(each)), None)
+        return lead and Found(lead, min(trail.score, self._score(asked, lead)))
 
     def _rare(self, text: str) -> str:
         """The words of a text that are not in MAX_COUNTED chunks: others cost the most time, and lead to nothing."""
@@ -121,22 +116,26 @@ class Finding:
         by_words = self._moment.by_words(asked.text, CANDIDATES, self._within)
         return fuse(by_words, self._moment.by_meaning(asked.vector, CANDIDATES, self._within))
 
-    def _order(
-        self, asked: Sequence[Sought], rankings: Sequence[list[int]], telling: _Telling, k: int, wanted: int
-    ) -> tuple[int, list[int]]:
-        """The number of the form whose scores count, and ids, best first, by all forms."""
-        if len(asked) == 1:
-            return 0, rankings[0]
-        ids = dict.fromkeys(id for ranking in rankings for id in ranking[: wanted + SPARE])
-        chunks = list(self._moment.chunks(ids))
-        forms = [
-            Form(
-                ranking, {chunk.id: cosine for chunk, cosine in zip(chunks, cosines(each.vector, chunks), strict=True)}
-            )
-            for each, ranking in zip(asked, rankings, strict=True)
-        ]
-        form = scoring(forms, k)
-        return form, together(forms, form, {chunk.id: telling.share(searched(chunk)) for chunk in chunks})
+    def _scored(
+        self, asked: Sequence[Sought], rankings: Sequence[Sequence[int]], chunks: Sequence[Chunk], k: int
+    ) -> tuple[int, list[float]]:
+        """The number of the form that the question is about, and the scores of chunks by all forms."""
+        vectors = [chunk.vector for chunk in chunks]
+        near = [dict(zip((chunk.id for chunk in chunks), cosines(each.vector, vectors), strict=True)) for each in asked]
+        form = chosen(list(map(Form, rankings, near)), k)
+        places = [{id: place for place, id in enumerate(ranking, 1)} for ranking in rankings]
+        found = [Ranked(chunk, [each.get(chunk.id) for each in places]) for chunk in chunks]
+        return form, self._scoring.together(self._moment, self._scorer, asked, form, found)
+
+    def _score(self, asked: Sought, chunk: Chunk) -> float:
+        return self._scoring.score(self._moment, self._scorer, *asked, [(chunk, chunk.vector)])[0]
+
+    def _candidates(self, asked: Sought, found: Sequence[Found]) -> Iterator[Candidate]:
+        """What was found, with its cosine to the question and what its document begins with."""
+        begins = {name: self._moment.chunk_at(name, 0) for name in {each.chunk.document for each in found}}
+        near = cosines(asked.vector, [each.chunk.vector for each in found])
+        for cosine, (chunk, _) in zip(near, found, strict=True):
+            yield Candidate(chunk, cosine, _text(begins[chunk.document]))
 
     def _of_different_windows(self, found: Iterable[Found]) -> Iterator[Found]:
         """The first of each window."""
@@ -145,33 +144,6 @@ class Finding:
             if (text := self.text(each.chunk)) not in seen:
                 seen.add(text)
                 yield each
-
-
-class _Telling(NamedTuple):
-    """The words of a question that tell something: their inverse document frequencies, and which of them are rare.
-
-    A word that stands nowhere counts most.
-    """
-
-    weights: Mapping[str, float]
-    rare: frozenset[str]
-
-    @classmethod
-    def of(cls, moment: Moment, text: str, chunks: int) -> _Telling:
-        frequencies = {word: moment.frequency(word, MAX_COUNTED) for word in telling_words(text)[:MAX_TERMS]}
-        few = min(max(2, chunks // 100), MAX_COUNTED - 1)
-        weights = {word: log((chunks + 2) / (frequency + 1)) for word, frequency in frequencies.items()}
-        return cls(weights, frozenset(word for word, frequency in frequencies.items() if frequency <= few))
-
-    def share(self, text: str) -> float:
-        """Sum the weights of the words that a text has, as a share of all, in [0, 1]."""
-        total = sum(self.weights.values())
-        found = self.weights.keys() & {*words(text)}
-        return min(1.0, sum(self.weights[word] for word in found) / total) if total else 0.0  # sums differ in a bit
-
-    def matched(self, texts: Sequence[str]) -> float:
-        """The largest share of those that have a rare word; 0 where none has."""
-        return max((self.share(text) for text in texts if self.rare & {*words(text)}), default=0.0)
 
 
 def fuse(by_words: Mapping[int, float], by_meaning: Mapping[int, float]) -> list[int]:
@@ -191,22 +163,6 @@ def fuse(by_words: Mapping[int, float], by_meaning: Mapping[int, float]) -> list
         wordless = (id for id, cosine in by_meaning.items() if id not in by_words and cosine <= limit)
         weights[first] = max([weights[first], *(weights[id] for id in wordless)])
     return sorted(weights, key=lambda id: -weights[id])
-
-
-def cosines(vector: Vectors, chunks: Sequence[Chunk]) -> list[float]:
-    """The cosines of chunks to a vector of length 1."""
-    if not chunks:
-        return []
-    return [float(cosine) for cosine in np.clip(np.stack([chunk.vector for chunk in chunks]) @ vector, -1, 1)]
-
-
-def _scored(query: str, vector: Vectors, chunks: list[Chunk], reranker: Reranker | None) -> list[Found]:
-    if not chunks:
-        return []
-    if reranker is None:
-        return list(map(Found, chunks, cosines(vector, chunks)))
-    scores = map(float, reranker.score(query, list(map(headed, chunks))))
-    return sorted(map(Found, chunks, scores), key=lambda found: -found.score)
 
 
 def _text(chunk: Chunk | None) -> str:

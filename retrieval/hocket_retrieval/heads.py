@@ -56,10 +56,15 @@ def headed(passage: HasNames) -> str:
 
 
 def searched(passage: HasNames) -> str:
-    """The words by which a passage is found: its own, and behind them those of its folder, file, title and headings."""
+    """The words by which a passage is found: its own, and behind them those of the names above it."""
+    return "\n".join(filter(None, [passage.text, above(passage)]))
+
+
+def above(passage: HasNames) -> str:
+    """The names of a passage's folder, file, title and headings, one a line."""
     path = PurePath(passage.document)
     names = [path.parent.name, path.stem, passage.title, *_headings(passage.place)]
-    return "\n".join([passage.text, *filter(None, dict.fromkeys(names))])
+    return "\n".join(filter(None, dict.fromkeys(names)))
 
 
 def _headings(place: str) -> list[str]:

@@ -36,7 +36,6 @@ def passages(request: bytes, found: SearchResult, scorers: list[str], seconds: f
         scorer=found.scorer,
         scorers=scorers,
         documents_total=found.documents_total,
-        matched=found.matched,
         older=list(map(_older, found.older[:MAX_OLDER])),
         form=found.form,
         bridge=_bridge(found.trail),

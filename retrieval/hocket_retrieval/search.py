@@ -1,8 +1,8 @@
 """One query, ranked passages, and scores of passages that were found before.
 
-`score` is the cosine of query and chunk in [-1, 1], or the re-ranker's probability in [0, 1]: it means the same on
-every machine with the same `scorer`, and is not what orders the passages (finding.py). A daemon with a re-ranker offers
-its embedder's scores as well, for a pair of which only one side re-ranks.
+`score` is the probability, in [0, 1], that a passage answers (relevance.py), or the re-ranker's: it orders the passages
+and means the same on every machine with the same `scorer`. A daemon offers what needs no re-ranker as well, for a pair
+of which only one side re-ranks.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from .bridges import Trail, trail_of
 from .embedder import Embedder, Reranker
 from .errors import PassageGone, QueryError
-from .finding import Finding, Found, Sought, cosines
-from .heads import headed
+from .finding import Finding, Found, Sought
+from .heads import Placed, headed
 from .recency import Older
+from .scoring import Scoring
 from .stores.protocol import DocumentStore
 
 MAX_QUERY_CHARS = 8_000
@@ -46,15 +45,13 @@ class Passage:
 class SearchResult:
     """Passages, best first. None where `documents_total` is 0; `scorer` says what their scores mean.
 
-    `matched`, in [0, 1], is how much of what the question's words tell is in one of them. `older` are documents that
-    say the same of another time, and are left out. `form` is the number of the question's form that the scores are of.
-    `trail` is what the best passage leads to, None where one step was enough.
+    `older` are documents that say the same of another time, and are left out. `form` is the number of the question's
+    form that it is about. `trail` is what the best passage leads to, None where one step was enough.
     """
 
     passages: tuple[Passage, ...]
     scorer: str
     documents_total: int
-    matched: float
     older: tuple[Older, ...] = ()
     form: int = 0
     trail: Trail | None = None
@@ -73,8 +70,8 @@ class Searcher:
         self._store = store
         self._subgraphs_of = subgraphs_of
         self._embedder = embedder
-        self._reranker = reranker
-        self.scorers = [model.fingerprint for model in (reranker, embedder) if model]
+        self._scoring = Scoring(embedder, reranker)
+        self.scorers = self._scoring.names
 
     def search(
         self,
@@ -96,16 +93,16 @@ class Searcher:
         of the `steps` nothing is followed.
         """
         asked = [self._sought(check_query(text, k)) for text in (query, *others)]
-        reranker = self._reranker_of(scorer)
+        used = self._scoring.offered(scorer)
         with self._store.moment() as moment:
-            finding = Finding(moment, within, size)
-            step = finding.first(asked, k, reranker)
+            finding = Finding(moment, self._scoring, used, within, size)
+            step = finding.first(asked, k)
             own = trail_of(asked[step.form].text, *step.found[0]) if step.found else None
             nearer = elsewhere if elsewhere and step.found and elsewhere.score > step.found[0].score else own
-            led = finding.led(self._sought(nearer.text), nearer, step, reranker) if nearer and steps > 1 else None
+            led = finding.led(self._sought(nearer.text), nearer, step) if nearer and steps > 1 else None
             passages = self._read(finding, step.found, k, led, behind=nearer is own)
-        used = reranker.fingerprint if reranker else self._embedder.fingerprint
-        return SearchResult(tuple(passages), used, finding.documents, step.matched, tuple(step.older), step.form, own)
+            documents, _ = moment.totals()
+        return SearchResult(tuple(passages), used, documents, tuple(step.older), step.form, own)
 
     def score(self, query: str, places: Sequence[tuple[str, int]], scorer: str = "") -> list[float]:
         """Scores of chunks by (document, ordinal), as `search` gives them by `scorer`, or by the best of `scorers`.
@@ -113,33 +110,26 @@ class Searcher:
         Raises QueryError, for another scorer too, since its scores would mean something else; and PassageGone.
         """
         query = check_query(query, len(places))
-        if scorer and scorer not in self.scorers:
-            raise QueryError("the scorer that found these passages is not offered here", "search again")
+        used = self._offered(scorer)
         with self._store.moment() as moment:
             chunks = [moment.chunk_at(*place) for place in places]
-        found = [chunk for chunk in chunks if chunk is not None]
-        if len(found) < len(chunks):
-            gone = next(name for (name, _), chunk in zip(places, chunks, strict=True) if chunk is None)
-            raise PassageGone(f"a passage of {gone} is no longer here", "ask again")
-        reranker = self._reranker_of(scorer)
-        if not found:
-            return []
-        if reranker is None:
-            return cosines(self._embedder.query(query), found)
-        return [float(score) for score in reranker.score(query, list(map(headed, found)))]
+            found = [(chunk, chunk.vector) for chunk in chunks if chunk is not None]
+            if len(found) < len(chunks):
+                gone = next(name for (name, _), chunk in zip(places, chunks, strict=True) if chunk is None)
+                raise PassageGone(f"a passage of {gone} is no longer here", "ask again")
+            return self._scoring.score(moment, used, query, self._embedder.query(query), found)
 
-    def weigh(self, query: str, texts: Sequence[str], scorer: str = "") -> list[float]:
-        """The same for texts that are not in the store."""
+    def weigh(self, query: str, texts: Sequence[str], scorer: str = "", names: Sequence[str] = ()) -> list[float]:
+        """Score texts that are not in the store in the same way, each with the names above it where there are any."""
         query = check_query(query, len(texts))
-        if scorer and scorer not in self.scorers:
-            raise QueryError("the scorer that found these passages is not offered here", "search again")
-        reranker = self._reranker_of(scorer)
+        used = self._offered(scorer)
         if not texts:
             return []
-        if reranker is None:
-            near = self._embedder.documents(texts) @ self._embedder.query(query)
-            return [float(cosine) for cosine in np.clip(near, -1, 1)]
-        return [float(score) for score in reranker.score(query, list(texts))]
+        above = names or [""] * len(texts)
+        placed = [Placed("", name, "", text) for name, text in zip(above, texts, strict=True)]
+        passages = list(zip(placed, self._embedder.documents(texts), strict=True))
+        with self._store.moment() as moment:
+            return self._scoring.score(moment, used, query, self._embedder.query(query), passages)
 
     def _read(
         self, finding: Finding, found: Sequence[Found], k: int, led: Found | None, *, behind: bool
@@ -164,8 +154,10 @@ class Searcher:
     def _sought(self, text: str) -> Sought:
         return Sought(text, self._embedder.query(text))
 
-    def _reranker_of(self, scorer: str) -> Reranker | None:
-        return None if scorer == self._embedder.fingerprint else self._reranker
+    def _offered(self, scorer: str) -> str:
+        if scorer and scorer not in self.scorers:
+            raise QueryError("the scorer that found these passages is not offered here", "search again")
+        return self._scoring.offered(scorer)
 
 
 def check_query(query: str, k: int) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from msgspec.structs import replace
 
 from hocket_bus.messages import Begin, Passage, Passages, Prompt, Ready, Sampling
 from hocket_daemon.aggregation.leader import Evidence
-from hocket_daemon.serving.evidence import MATCHED, is_about, nearest
+from hocket_daemon.serving.evidence import is_about
 
 MINIMUM = 0.35
-COSINE = "cosine:0123"
+PROBABILITY = "probability:0123"
 
 
 def begin(task: str = "answer", documents: int = 2) -> Begin:
@@ -20,14 +19,14 @@ def begin(task: str = "answer", documents: int = 2) -> Begin:
     )  # fmt: skip
 
 
-def own(*scores: float, scorer: str = COSINE) -> Passages:
+def own(*scores: float, scorer: str = PROBABILITY) -> Passages:
     passages = [Passage(document="a", title="", ordinal=at, text="b", score=score) for at, score in enumerate(scores)]
     return Passages(
         request=bytes(16), passages=passages, scorer=scorer, scorers=[scorer], documents_total=1, seconds=0.0
     )
 
 
-def ready(best: float, documents: int = 2, scorer: str = COSINE) -> Ready:
+def ready(best: float, documents: int = 2, scorer: str = PROBABILITY) -> Ready:
     return Ready(
         session=bytes(16), epoch=0, documents=documents, best=best, scorer=scorer, scorers=[scorer], retrieval_s=0.0,
         prefill_s=0.0,
@@ -61,21 +60,20 @@ def test_alone_the_own_passages_decide_and_without_any_nothing_is_told() -> None
 
 
 def test_nothing_is_told_where_the_bound_means_nothing() -> None:
-    """Of prose that goes on, of questions without documents, of other scorers, and below a bound of -1."""
+    """Of prose that goes on, of questions without documents, of other scorers, and with a bound of 0."""
     for opening, minimum, device, cloud in (
         (begin(task="complete"), MINIMUM, own(0.0), ready(0.0)),
         (begin(documents=0), MINIMUM, own(0.0), ready(0.0)),
         (begin(), MINIMUM, own(0.0, scorer="rerank:1"), ready(0.0)),
         (begin(), MINIMUM, own(0.0), ready(0.0, scorer="rerank:1")),
-        (begin(), -1.0, own(-0.9), ready(-1.0)),
+        (begin(), 0.0, own(0.0), ready(0.0)),
+        (begin(), -1.0, own(0.0), ready(0.0)),
     ):
         assert not Evidence(opening, minimum).look(device, cloud, alone=False)
 
 
-@pytest.mark.parametrize(("matched", "about"), [(0.0, False), (MATCHED - 0.01, False), (MATCHED, True), (1.0, True)])
-def test_a_passage_with_the_questions_rare_words_is_about_it_whatever_its_cosine(matched: float, about: bool) -> None:
-    """A name in two documents has a cosine of 0.2; what the other side is told of it is on the same scale."""
-    found = replace(own(0.2), matched=matched)
-    assert is_about(found, MINIMUM) is about
-    assert nearest(found) == (matched if about else 0.2)
-    assert bool(Evidence(begin(), MINIMUM).look(found, None, alone=True)) is not about
+def test_a_passage_is_about_the_question_where_its_score_reaches_the_bound() -> None:
+    """Scores of another scale say nothing."""
+    assert not is_about(own(0.34), MINIMUM)
+    assert is_about(own(0.35), MINIMUM)
+    assert not is_about(own(0.9, scorer="rerank:1"), MINIMUM)

@@ -82,7 +82,7 @@ def test_answerable_questions_of_newcomers_are_not_given_up() -> None:
 
 def found(*texts: str) -> Passages:
     """What a search gives."""
-    return part("device", list(texts)).retrieval._found(ask().prompt.query, 4, "cosine:1")
+    return part("device", list(texts)).retrieval._found(ask().prompt.query, 4, "probability:1")
 
 
 def test_what_was_said_before_counts_and_nothing_read_is_another_matter() -> None:
@@ -98,7 +98,7 @@ def test_what_was_said_before_counts_and_nothing_read_is_another_matter() -> Non
 def test_such_a_question_ends_as_one_that_nothing_is_about(sides: Callable[..., Sides], unknown: str) -> None:
     """Though its passages are near enough: with a sentence, a notice, or neither, as was asked for."""
     asked = ask(unknown=unknown, alone=True, question="fax kala mira?", max_tokens=80)
-    both = sides(asked, device=part("device", TEXTS["device"], seed=1, scorers=["cosine:1"]))
+    both = sides(asked, device=part("device", TEXTS["device"], seed=1, scorers=["probability:1"]))
     both.begin()
     both.run_to_the_end()
     both.check_closed()

@@ -445,15 +445,17 @@ def slow(both: DispatchSides, side: str) -> None:
 def test_the_reader_hears_where_nothing_read_is_about_the_question(sides: Made, first: str) -> None:
     """By the scores of whoever begins, where their scale is known; and where there are no documents at all."""
     for scorer, texts, told in (
-        ("cosine:1", TEXTS[first], "nearest passage"), ("plain", TEXTS[first], ""), ("cosine:1", [], "no document")
-    ):  # fmt: skip
+        ("probability:1", TEXTS[first], "best passage"),
+        ("plain", TEXTS[first], ""),
+        ("probability:1", [], "no document"),
+    ):
         parts = {side: part(side, texts, seed=1, scorers=[scorer]) for side in ("device", "cloud")}  # type: ignore[arg-type]
         both = sides(ask(unknown="mark"), script=first, **parts)
         both.begin()
         both.run_to_the_end()
         found = both.device.retrieval if first == "device" else both.cloud.retrieval
         best = max((passage.score for passage in found._found(QUESTION, 2, scorer).passages), default=-1.0)
-        expected = told if told != "nearest passage" or best < MINIMUM else ""
+        expected = told if told != "best passage" or best < MINIMUM else ""
         assert [notice for notice in both.reader.notices if "invented" in notice] == [
             notice for notice in both.reader.notices if expected and expected in notice
         ]

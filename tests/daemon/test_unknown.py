@@ -29,14 +29,14 @@ def dispatching(monkeypatch: pytest.MonkeyPatch) -> Callable[..., DispatchSides]
 
 def score(texts: list[str]) -> float:
     """What the fakes find best of them."""
-    found = part("device", texts).retrieval._found(ask().prompt.query, 2, "cosine:1").passages
+    found = part("device", texts).retrieval._found(ask().prompt.query, 2, "probability:1").passages
     return max(passage.score for passage in found)
 
 
 def parts(device: list[str], cloud: list[str]) -> dict[str, object]:
     return {
-        "device": part("device", device, seed=1, scorers=["cosine:1"]),
-        "cloud": part("cloud", cloud, seed=2, scorers=["cosine:1"]),
+        "device": part("device", device, seed=1, scorers=["probability:1"]),
+        "cloud": part("cloud", cloud, seed=2, scorers=["probability:1"]),
     }
 
 

@@ -40,6 +40,7 @@ SETTINGS = AggregationSettings(  # untrained models are steered by anything
     reweigh_every=3,
     trust_cloud=True,
     contrast=0.0,
+    min_evidence=0.42,
 )
 BY_LIKELIHOOD = ("likelihood", "static likelihood")  # the latter is dispatch's
 QUESTION = "Who sang first?"

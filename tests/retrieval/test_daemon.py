@@ -132,7 +132,7 @@ def test_ingest_search_list_and_remove(call, files):
     assert answer.request == ID
     assert answer.documents_total == 3
     assert "Ada Merrow" in answer.passages[0].text
-    assert answer.scorer.startswith("cosine:")
+    assert answer.scorer.startswith("probability:")
 
     listed = call(m.ListDocuments(request=ID, offset=1))
     assert (listed.total, [document.title for document in listed.documents]) == (3, ["garden", "harbour"])

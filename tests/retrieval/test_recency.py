@@ -67,7 +67,7 @@ def test_the_newest_counts_and_the_older_is_named() -> None:
         (left,) = settled.older
         assert (left.document, left.newer) == (old.chunk.document, new.chunk.document)
         assert left.time < left.newer_time
-    assert replies.passages(bytes(16), SearchResult((), "", 3, 0.0, (left,)), [], 0.0).older[0].time == "2021"
+    assert replies.passages(bytes(16), SearchResult((), "", 3, (left,)), [], 0.0).older[0].time == "2021"
     month, day = (found(f"/n/plumber {time}.md", "The plumber is Odo Brandt.") for time in ("2025-04", "2025-04-15"))
     assert settle("Who is our plumber?", [month, day]).older == [], "a month that holds the day is not before it"
     less = found("/n/plumber-2026.md", "The plumber has no telephone.")
@@ -134,7 +134,7 @@ def test_a_search_leaves_out_the_older_note(collection: Collection, tmp_path: Pa
 def test_a_reply_names_no_more_older_notes_than_a_message_holds() -> None:
     """However many were left out, the other end can read it."""
     older = tuple(Older(f"/n/{number}", Period(2020, 1), "/n/new", Period(2025, 1, 1)) for number in range(200))
-    reply = replies.passages(bytes(16), SearchResult((), "cosine:x", 1, 0.0, older), [], 0.0)
+    reply = replies.passages(bytes(16), SearchResult((), "probability:x", 1, older), [], 0.0)
     assert [each.document for each in decode(encode(reply)).older] == [f"/n/{number}" for number in range(64)]  # type: ignore[attr-defined]
 
 

@@ -59,7 +59,7 @@ class Place(Record, frozen=True):
 class Passage(Record, frozen=True):
     """A chunk of a document, perhaps with those around it.
 
-    `score` is the scorer's similarity of the chunk to the query, the same scale on both sides.
+    `score` is how well the chunk answers the query by the scorer, the same scale on both sides.
     `subgraph` holds most of its entities, 0 where none does; `device` has it, empty where it is this side's own.
     `place` says where in the file it stands, such as "p. 3, § Deposit", empty where nothing tells. `led` are passages
     of other documents to which this one leads; their chunks stand behind its own text.
@@ -91,10 +91,9 @@ class Older(Record, frozen=True):
 class Passages(Message, frozen=True):
     """The answer to Search, best first. `documents_total` is 0 where nothing is ingested.
 
-    `scorer` names what the scores mean, `scorers` all that could have been asked for, the best first. `matched` is how
-    much of what the question's words tell is in one of the passages, by their rarity, 0 where no rare word is. `older`
-    are those that were left out for newer ones. `form` is the form of the question that scores compare with: 0, the
-    query, or the first of the others. `bridge` is what the best passage leads to, if anything.
+    `scorer` names what the scores mean, `scorers` all that could have been asked for, the best first. `older` are those
+    that were left out for newer ones. `form` is the form of the question that it is about: 0, the query, or the first
+    of the others. `bridge` is what the best passage leads to, if anything.
     """
 
     request: Id
@@ -103,7 +102,6 @@ class Passages(Message, frozen=True):
     scorers: Scorers
     documents_total: Count
     seconds: Seconds
-    matched: Annotated[float, Meta(ge=0, le=1)] = 0.0
     older: Annotated[list[Older], Meta(max_length=64)] = []
     form: Annotated[int, Meta(ge=0, le=1)] = 0
     bridge: Bridge | None = None
@@ -126,12 +124,16 @@ class Scores(Message, frozen=True):
 
 
 class Weigh(Message, frozen=True):
-    """The same for texts of others, by the scorer of this name. Answered with Scores."""
+    """The same for texts of others, by the scorer of this name; `names` stand above them, one text each, or none do.
+
+    Answered with Scores.
+    """
 
     request: Id
     query: Annotated[str, Meta(max_length=100_000)]
     texts: Annotated[list[Annotated[str, Meta(max_length=50_000)]], Meta(max_length=64)]
     scorer: Line = ""
+    names: Annotated[list[Annotated[str, Meta(max_length=50_000)]], Meta(max_length=64)] = []
 
 
 class Extract(Message, frozen=True):

@@ -58,7 +58,7 @@ class Evidence:
     """
 
     def __init__(self, begin: Begin, minimum: float) -> None:
-        """`minimum` is a score in [-1, 1]."""
+        """`minimum` is a score in [0, 1]; 0 or less: nothing is doubted."""
         self._minimum, self._prompt = minimum, begin.prompt
         self._looked = begin.task != "answer" or begin.documents == 0
 

@@ -59,11 +59,11 @@ class AggregationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_on
         Meta(
             ge=-1,
             le=1,
-            description="an answer is said to be probably not in the documents where no passage's "
-            "score by the bundled embedder reaches this; -1: never",
+            description="an answer is said to be probably not in the documents where no passage's score, the "
+            "probability that it answers, reaches this; 0 or less: never",
         ),
         FOR_EXPERTS,
-    ] = 0.42
+    ] = 0.13
     trust_cloud: Annotated[
         bool,
         Meta(description="neither leave nor warn of a cloud that leads an answer to this device's documents"),

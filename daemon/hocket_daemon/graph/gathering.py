@@ -24,6 +24,7 @@ from hocket_bus.messages import (
     Passages,
     Weigh,
 )
+from hocket_retrieval.heads import above
 
 from ..serving.gatherer import Gathered
 from ..serving.retrieval import Lookups
@@ -155,7 +156,8 @@ class Gathering:
             self._finish(self._own.passages)
             return
         texts = [passage.text for passage in self._evidence]
-        weigh = Weigh(request=os.urandom(16), query=self._question, texts=texts, scorer=self._own.scorer)
+        names = list(map(above, self._evidence))
+        weigh = Weigh(request=os.urandom(16), query=self._question, texts=texts, scorer=self._own.scorer, names=names)
         self._lookups.ask(weigh, self._on_scores)
 
     def _on_scores(self, outcome: list[float] | HocketError) -> None:

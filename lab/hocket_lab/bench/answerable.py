@@ -1,8 +1,8 @@
-"""`hocket bench answerable`: can a model that has read tell better than a cosine that no passage answers a question?
+"""`hocket bench answerable`: can a model that has read tell better than a search that no passage answers a question?
 
-Of each question: how near its passages are (cosine, and the share of its words by rarity), how much likelier the best
-passage makes it than nothing does, how much likelier and surer the first token of its answer is, and what the model
-says when it is asked. Rules over these are fitted on one half and reported on the other, beside the product's.
+Of each question: how likely its passages answer it by the search, how much likelier the best passage makes it than
+nothing does, how much likelier and surer the first token of its answer is, and what the model says when it is asked.
+Rules over these are fitted on one half and reported on the other, beside the product's.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ if TYPE_CHECKING:
     from hocket_retrieval.collection import Collection
 
 OWN = "rows and lists"
-FEATURES = ("cosine", "matched", "gain", "first", "surer", "asked")
+FEATURES = ("probability", "gain", "first", "surer", "asked")
 RULES: Mapping[str, Sequence[str]] = {
-    "words": ("cosine", "matched"),
-    "and gain": ("cosine", "matched", "gain"),
-    "and first": ("cosine", "matched", "first", "surer"),
-    "and asked": ("cosine", "matched", "asked"),
+    "search": ("probability",),
+    "and gain": ("probability", "gain"),
+    "and first": ("probability", "first", "surer"),
+    "and asked": ("probability", "asked"),
     "all": FEATURES,
 }
 TODAY = "today"
@@ -230,7 +230,7 @@ def is_doubted(found: Passages, question: str) -> bool:
 
 
 def features(model: LanguageModel, question: str, found: Passages) -> Row:
-    """FEATURES, of the best passage each: all in nats but the first two, which are in [-1, 1].
+    """FEATURES, of the best passage each: all in nats but the first, which is in [0, 1].
 
     `gain` is a token of the question's; `first` is of the likeliest first token of the answer, over its probability
     without a passage, and `surer` how much less its entropy is than without; `asked` are the log-odds of yes.
@@ -244,8 +244,7 @@ def features(model: LanguageModel, question: str, found: Passages) -> Row:
     with closing(read_at_once(model, _ASK.format(question), texts, task="answer", room=8)) as group:
         asked = _odds(model, rows_behind(group, []))
     return {
-        "cosine": max(passage.score for passage in found.passages),
-        "matched": found.matched,
+        "probability": max(passage.score for passage in found.passages),
         "gain": float((logs[:-1] - logs[-1]).mean(axis=1).max()),
         "first": float(first.max()),
         "surer": float((entropies[-1] - entropies[:-1]).max()),

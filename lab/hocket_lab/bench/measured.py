@@ -49,6 +49,10 @@ MEASURED: Mapping[str, tuple[str, ...]] = {  # by words of a command; of several
         "lab/bench/found.py",
         "lab/bench/graph/sets.py",
     ),
+    "bench relevance": (
+        *("daemon/aggregation/settings.py", "retrieval"),
+        *("lab/bench/conditional.py", "lab/bench/graph/sets.py", "lab/bench/multihop.py", "lab/bench/relevance.py"),
+    ),
     "bench gateway": (
         *("bus", "client", "daemon/aggregation", "daemon/serving", "gateway"),
         *("lab/bench/bare.py", "lab/bench/gateway.py", "lab/bench/overhead.py"),

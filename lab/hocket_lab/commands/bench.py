@@ -65,6 +65,10 @@ BENCHMARKS = {  # module of hocket_lab.bench with Settings and run: what it meas
         "Whether search finds what answers real questions: MTRAG's domains, and five corpora with gold spans.",
         "--json found.json",
     ),
+    "relevance": (
+        "Whether the probability that a passage answers holds, and whether its order is the best.",
+        "--json relevance.json",
+    ),
     "stores": (
         "Each kind of store with a million passages: searches with and without an owner, memory, bytes.",
         "--passages 100000 --json stores.json",

@@ -22,8 +22,8 @@ class Federated(Protocol):
 
     summaries: SummaryIndex
 
-    def weigh(self, query: str, texts: Sequence[str], scorer: str = "") -> list[float]:
-        """How well texts match a query."""
+    def weigh(self, query: str, texts: Sequence[str], scorer: str = "", names: Sequence[str] = ()) -> list[float]:
+        """Score texts, perhaps with the names above each, against a query."""
 
 
 def answered(collection: Federated, asked: Asked) -> m.Message:
@@ -31,7 +31,7 @@ def answered(collection: Federated, asked: Asked) -> m.Message:
     index = collection.summaries
     match asked:
         case m.Weigh():
-            scores = collection.weigh(asked.query, asked.texts, asked.scorer)
+            scores = collection.weigh(asked.query, asked.texts, asked.scorer, asked.names)
             return m.Scores(request=asked.request, scores=scores)
         case m.Keep():
             return _held(index, asked)

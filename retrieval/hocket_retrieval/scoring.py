@@ -1,0 +1,69 @@
+"""What passages are scored by: a re-ranker where there is one, the probability of relevance.py, or the bare cosine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .embedder import Embedder, Reranker
+from .heads import HasNames, above, headed
+from .relevance import Telling, placed, scorer_of
+from .stores.protocol import Moment
+from .stores.records import Chunk, Vectors
+
+
+class Ranked(NamedTuple):
+    """A chunk and its place in the ranking of each form of a question, from 1 on; None where it is not in it."""
+
+    chunk: Chunk
+    places: Sequence[int | None]
+
+
+class Scoring:
+    """Scores passages by any of `names`, the best first: two sides that use one of the same name score alike."""
+
+    def __init__(self, embedder: Embedder, reranker: Reranker | None) -> None:
+        self._reranker = reranker
+        self._cosine = embedder.fingerprint
+        self._probability = scorer_of(self._cosine)
+        self.names = [*([reranker.fingerprint] if reranker else []), self._probability, self._cosine]
+
+    def offered(self, scorer: str) -> str:
+        """The scorer of this name, or the best where none has it."""
+        return scorer if scorer in self.names else self.names[0]
+
+    def reranks(self, scorer: str) -> bool:
+        """Tell whether this scorer reads question and passage together, which takes the most time."""
+        return self._reranker is not None and scorer == self._reranker.fingerprint
+
+    def score(
+        self, moment: Moment, scorer: str, query: str, vector: Vectors, passages: Sequence[tuple[HasNames, Vectors]]
+    ) -> list[float]:
+        """Score passages, each with its vector of length 1, against a query and its vector; by one of `names`."""
+        if self._reranker is not None and self.reranks(scorer):
+            return [float(score) for score in self._reranker.score(query, [headed(each) for each, _ in passages])]
+        near = cosines(vector, [each for _, each in passages])
+        if scorer == self._cosine:
+            return near
+        telling = Telling.of(moment, query)
+        return [
+            telling.probability(cosine, each.text, above(each))
+            for cosine, (each, _) in zip(near, passages, strict=True)
+        ]
+
+    def together(
+        self, moment: Moment, scorer: str, forms: Sequence[tuple[str, Vectors]], form: int, found: Sequence[Ranked]
+    ) -> list[float]:
+        """Score what all forms of a question find; all scorers but the probability compare with this form alone."""
+        passages = [(chunk, chunk.vector) for chunk, _ in found]
+        if scorer != self._probability:
+            return self.score(moment, scorer, *forms[form], passages)
+        by_form = [self.score(moment, scorer, *each, passages) for each in forms]
+        return [placed(scores, places) for scores, (_, places) in zip(zip(*by_form, strict=True), found, strict=True)]
+
+
+def cosines(vector: Vectors, vectors: Sequence[Vectors]) -> list[float]:
+    """The cosines of vectors to one, all of length 1."""
+    return [float(cosine) for cosine in np.clip(np.stack(vectors) @ vector, -1, 1)] if len(vectors) else []

@@ -17,6 +17,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from hocket_bus import as_json
 from hocket_bus.errors import HocketError
+from hocket_bus.messages import Passage
 from hocket_client import Options
 
 from .body import whole_body
@@ -89,11 +90,16 @@ async def search(query: Words, context: Context[Any], passages: Number = 5) -> d
     with _tool_errors():
         async with gateway.turns.turn(person.account):
             found = await gateway.documents.search(query, passages, person.folders)
-    names = ("document", "place", "score", "text")
     readable = [
         each for each in found if all(map(person.may_read, (each.document, *(led.document for led in each.led))))
     ]
-    return _result({"passages": [{name: getattr(each, name) for name in names} for each in readable]})
+    return _result({"passages": list(map(_passage, readable))})
+
+
+def _passage(found: Passage) -> dict[str, object]:
+    """Name every document that the text is of: where it leads to another one, that one's text stands behind its own."""
+    led = [{"document": each.document, "place": each.place} for each in found.led]
+    return {name: getattr(found, name) for name in ("document", "place", "score", "text")} | {"led": led}
 
 
 async def documents(context: Context[Any], offset: Offset = 0) -> dict[str, Any]:

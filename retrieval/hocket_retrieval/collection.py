@@ -170,12 +170,14 @@ class Collection:
             self._check_empty()
         return result
 
-    def score(self, query: str, places: Sequence[tuple[str, int]], scorer: str = "") -> list[float]:
-        """How well chunks, by (document, ordinal), match a text. Raises QueryError, IndexBuilding, PassageGone."""
+    def score(
+        self, query: str, places: Sequence[tuple[str, int]], scorer: str = "", ranks: Sequence[float] = ()
+    ) -> list[float]:
+        """Score chunks, by (document, ordinal), against a text. Raises QueryError, IndexBuilding, PassageGone."""
         query = check_query(query, len(places))
         if not self._renewed:
             self._check_renewed()
-        return self._searcher.score(query, places, scorer)
+        return self._searcher.score(query, places, scorer, ranks)
 
     def weigh(self, query: str, texts: Sequence[str], scorer: str = "", names: Sequence[str] = ()) -> list[float]:
         """The same for texts that are not in the collection, perhaps with the names above each. Raises QueryError."""

@@ -177,7 +177,7 @@ class Daemon:
 
     def _score(self, message: m.Score) -> m.Scores:
         places = [(place.document, place.ordinal) for place in message.places]
-        scores = self._loaded().score(message.query, places, message.scorer)
+        scores = self._loaded().score(message.query, places, message.scorer, message.ranks)
         return m.Scores(request=message.request, scores=scores)
 
     def _remove(self, message: m.Remove) -> m.Removed:

@@ -42,10 +42,11 @@ class Sought(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A chunk, and its score."""
+    """A chunk, its score, and its rank, which is a part of that (scoring.py)."""
 
     chunk: Chunk
     score: float
+    rank: float = 0.0
 
 
 class Step(NamedTuple):
@@ -86,8 +87,8 @@ class Finding:
         ids = dict.fromkeys(id for placed in zip_longest(*rankings) for id in placed if id is not None)
         number = (wanted + SPARE * bool(k)) * len(asked)
         chunks = list(islice(_different(self._moment.chunks(ids)), number))
-        form, scores = self._scored(asked, rankings, chunks, k)
-        scored = sorted(map(Found, chunks, scores), key=lambda each: -each.score)
+        form = self._meant(asked, rankings, chunks, k)
+        scored = sorted(self._scored(asked, rankings, chunks, form), key=lambda each: -each.score)
         settled = settle(asked[form].text, list(self._candidates(asked[form], scored)))
         found = list(islice(self._of_different_windows(scored[at] for at in settled.kept), k + bool(k)))
         return Step(found, settled.older, form)
@@ -116,16 +117,22 @@ class Finding:
         by_words = self._moment.by_words(asked.text, CANDIDATES, self._within)
         return fuse(by_words, self._moment.by_meaning(asked.vector, CANDIDATES, self._within))
 
-    def _scored(
+    def _meant(
         self, asked: Sequence[Sought], rankings: Sequence[Sequence[int]], chunks: Sequence[Chunk], k: int
-    ) -> tuple[int, list[float]]:
-        """The number of the form that the question is about, and the scores of chunks by all forms."""
+    ) -> int:
+        """The number of the form that the question is about."""
         vectors = [chunk.vector for chunk in chunks]
         near = [dict(zip((chunk.id for chunk in chunks), cosines(each.vector, vectors), strict=True)) for each in asked]
-        form = chosen(list(map(Form, rankings, near)), k)
-        places = [{id: place for place, id in enumerate(ranking, 1)} for ranking in rankings]
-        found = [Ranked(chunk, [each.get(chunk.id) for each in places]) for chunk in chunks]
-        return form, self._scoring.together(self._moment, self._scorer, asked, form, found)
+        return chosen(list(map(Form, rankings, near)), k)
+
+    def _scored(
+        self, asked: Sequence[Sought], rankings: Sequence[Sequence[int]], chunks: Sequence[Chunk], form: int
+    ) -> Iterator[Found]:
+        """Score chunks by all forms of the question."""
+        parts = [{id: 1.0 / place for place, id in enumerate(ranking, 1)} for ranking in rankings]
+        ranks = [sum(each.get(chunk.id, 0.0) for each in parts) / len(parts) for chunk in chunks]
+        ranked = list(map(Ranked, chunks, ranks))
+        return map(Found, chunks, self._scoring.together(self._moment, self._scorer, asked, form, ranked), ranks)
 
     def _score(self, asked: Sought, chunk: Chunk) -> float:
         return self._scoring.score(self._moment, self._scorer, *asked, [(chunk, chunk.vector)])[0]
@@ -134,7 +141,7 @@ class Finding:
         """What was found, with its cosine to the question and what its document begins with."""
         begins = {name: self._moment.chunk_at(name, 0) for name in {each.chunk.document for each in found}}
         near = cosines(asked.vector, [each.chunk.vector for each in found])
-        for cosine, (chunk, _) in zip(near, found, strict=True):
+        for cosine, (chunk, *_) in zip(near, found, strict=True):
             yield Candidate(chunk, cosine, _text(begins[chunk.document]))
 
     def _of_different_windows(self, found: Iterable[Found]) -> Iterator[Found]:

@@ -20,16 +20,16 @@ MAX_COUNTED = 1_000  # chunks of a word
 
 
 class Calibration(NamedTuple):
-    """The coefficients of the three inputs and of the reciprocal place, and the intercept."""
+    """The coefficients of the three inputs and of the rank, and the intercept."""
 
     cosine: float
     words: float
     names: float
-    place: float
+    rank: float
     intercept: float
 
 
-SHIPPED = Calibration(cosine=3.2, words=3.5, names=4.5, place=0.5, intercept=-4.1)
+SHIPPED = Calibration(cosine=3.2, words=3.5, names=4.5, rank=0.5, intercept=-4.1)
 _LEAST = 1e-6  # of a probability
 
 
@@ -72,15 +72,13 @@ class Telling(NamedTuple):
         )
 
 
-def placed(probabilities: Sequence[float], places: Sequence[int | None]) -> float:
-    """Return the probability of a passage by all forms of a question, from that by each and its place by each.
+def placed(probabilities: Sequence[float], rank: float) -> float:
+    """Return the probability of a passage by all forms of a question, from that by each and its rank, in [0, 1].
 
-    Any form may be the one that is meant: the mean of the probabilities is taken. Places count from 1; None: it is not
-    among those that the form finds.
+    Any form may be the one that is meant: the mean of the probabilities is taken. The rank is the mean of 1 / place.
     """
     mean = min(max(sum(probabilities) / len(probabilities), _LEAST), 1.0 - _LEAST)
-    reciprocal = sum(1.0 / place for place in places if place) / len(places)
-    return _probability(log(mean / (1.0 - mean)) + SHIPPED.place * reciprocal)
+    return _probability(log(mean / (1.0 - mean)) + SHIPPED.rank * rank)
 
 
 def _probability(log_odds: float) -> float:

@@ -54,7 +54,7 @@ def _found(found: Passage) -> m.Passage:
         )
         for each in found.led
     ]
-    return msgspec.structs.replace(passage(found, found.score, found.subgraph), led=led)
+    return msgspec.structs.replace(passage(found, found.score, found.subgraph), led=led, rank=found.rank)
 
 
 def passage(found: Passage | Chunk, score: float = 0.0, subgraph: int = 0) -> m.Passage:

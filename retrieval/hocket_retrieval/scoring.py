@@ -15,10 +15,10 @@ from .stores.records import Chunk, Vectors
 
 
 class Ranked(NamedTuple):
-    """A chunk and its place in the ranking of each form of a question, from 1 on; None where it is not in it."""
+    """A chunk, and 1 over its place in the ranking of a question, the mean over its forms; 0 where it is in none."""
 
     chunk: Chunk
-    places: Sequence[int | None]
+    rank: float
 
 
 class Scoring:
@@ -61,7 +61,7 @@ class Scoring:
         if scorer != self._probability:
             return self.score(moment, scorer, *forms[form], passages)
         by_form = [self.score(moment, scorer, *each, passages) for each in forms]
-        return [placed(scores, places) for scores, (_, places) in zip(zip(*by_form, strict=True), found, strict=True)]
+        return [placed(scores, rank) for scores, (_, rank) in zip(zip(*by_form, strict=True), found, strict=True)]
 
 
 def cosines(vector: Vectors, vectors: Sequence[Vectors]) -> list[float]:

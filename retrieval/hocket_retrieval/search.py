@@ -16,7 +16,7 @@ from .errors import PassageGone, QueryError
 from .finding import Finding, Found, Sought
 from .heads import Placed, headed
 from .recency import Older
-from .scoring import Scoring
+from .scoring import Ranked, Scoring
 from .stores.protocol import DocumentStore
 
 MAX_QUERY_CHARS = 8_000
@@ -28,7 +28,8 @@ class Passage:
     """A chunk that answers. `document` is its name, `ordinal` its number there from 0 on, `place` where it begins.
 
     `text` is that of its window. `led` are passages of other documents to which it leads, and whose texts stand behind
-    its own. `subgraph` is the one that most of its entities are in; 0 where it has none.
+    its own. `subgraph` is the one that most of its entities are in; 0 where it has none. `rank`, in [0, 1], is what its
+    place among the candidates adds to its score.
     """
 
     document: str
@@ -39,6 +40,7 @@ class Passage:
     subgraph: int = 0
     place: str = ""
     led: tuple[Passage, ...] = ()
+    rank: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,27 +99,31 @@ class Searcher:
         with self._store.moment() as moment:
             finding = Finding(moment, self._scoring, used, within, size)
             step = finding.first(asked, k)
-            own = trail_of(asked[step.form].text, *step.found[0]) if step.found else None
+            own = trail_of(asked[step.form].text, *step.found[0][:2]) if step.found else None
             nearer = elsewhere if elsewhere and step.found and elsewhere.score > step.found[0].score else own
             led = finding.led(self._sought(nearer.text), nearer, step) if nearer and steps > 1 else None
             passages = self._read(finding, step.found, k, led, behind=nearer is own)
             documents, _ = moment.totals()
         return SearchResult(tuple(passages), used, documents, tuple(step.older), step.form, own)
 
-    def score(self, query: str, places: Sequence[tuple[str, int]], scorer: str = "") -> list[float]:
-        """Scores of chunks by (document, ordinal), as `search` gives them by `scorer`, or by the best of `scorers`.
+    def score(
+        self, query: str, places: Sequence[tuple[str, int]], scorer: str = "", ranks: Sequence[float] = ()
+    ) -> list[float]:
+        """Score chunks by (document, ordinal), as `search` does by `scorer`, or by the best of `scorers`.
 
-        Raises QueryError, for another scorer too, since its scores would mean something else; and PassageGone.
+        `ranks` are those of the passages that it found, none for chunks that it did not find. Raises QueryError, for
+        another scorer too, since its scores would mean something else; and PassageGone.
         """
         query = check_query(query, len(places))
         used = self._offered(scorer)
         with self._store.moment() as moment:
             chunks = [moment.chunk_at(*place) for place in places]
-            found = [(chunk, chunk.vector) for chunk in chunks if chunk is not None]
+            found = [chunk for chunk in chunks if chunk is not None]
             if len(found) < len(chunks):
                 gone = next(name for (name, _), chunk in zip(places, chunks, strict=True) if chunk is None)
                 raise PassageGone(f"a passage of {gone} is no longer here", "ask again")
-            return self._scoring.score(moment, used, query, self._embedder.query(query), found)
+            ranked = list(map(Ranked, found, ranks or [0.0] * len(found)))
+            return self._scoring.together(moment, used, [self._sought(query)], 0, ranked) if found else []
 
     def weigh(self, query: str, texts: Sequence[str], scorer: str = "", names: Sequence[str] = ()) -> list[float]:
         """Score texts that are not in the store in the same way, each with the names above it where there are any."""
@@ -145,11 +151,14 @@ class Searcher:
         return [_leading(first, replace(to, text=led.chunk.text)), *rest]
 
     def _passages(self, found: Sequence[Found], finding: Finding) -> list[Passage]:
-        subgraphs = self._subgraphs_of([chunk.id for chunk, _ in found])
-        return [
-            Passage(chunk.document, chunk.title, chunk.ordinal, finding.text(chunk), score, subgraph, chunk.place)
-            for (chunk, score), subgraph in zip(found, subgraphs, strict=True)
-        ]
+        subgraphs = self._subgraphs_of([each.chunk.id for each in found])
+        return [self._passage(each, finding, subgraph) for each, subgraph in zip(found, subgraphs, strict=True)]
+
+    def _passage(self, found: Found, finding: Finding, subgraph: int) -> Passage:
+        chunk, text = found.chunk, finding.text(found.chunk)
+        return Passage(
+            chunk.document, chunk.title, chunk.ordinal, text, found.score, subgraph, chunk.place, rank=found.rank
+        )
 
     def _sought(self, text: str) -> Sought:
         return Sought(text, self._embedder.query(text))

@@ -25,6 +25,7 @@ from hocket_bus.messages import (
     Hello,
     Message,
     Notice,
+    Passage,
     Passages,
     Refused,
     Sync,
@@ -120,9 +121,8 @@ def test_an_answer_that_nobody_would_read_is_an_error_at_once(tmp_path: Path) ->
     """In place of a reply, of the event of a stream and of what a session is told; with one line in the log each."""
     one, topic, inbox = os.urandom(16), os.urandom(16), SimpleQueue[Event]()
     greeted: SimpleQueue[Event] = SimpleQueue()
-    reply = Passages(
-        request=one, passages=[], scorer="", scorers=[], documents_total=1, seconds=0.0, matched=1.0000000000000002
-    )
+    beyond = Passage(document="a", title="", ordinal=0, text="b", score=0.5, rank=1.0000000000000002)
+    reply = Passages(request=one, passages=[beyond], scorer="", scorers=[], documents_total=1, seconds=0.0)
     event = Notice(request=one, seq=7, text="x" * 2_001)
     told = Sync(session=one, epoch=3, confirmed=-1, digest=0)
     long = Chunks(request=one, version=0, texts=["x" * 50_000] * 30, last=1)

@@ -45,15 +45,13 @@ def test_more_of_each_input_never_lowers_the_probability(
     assert telling.probability(low, " ".join(text), " ".join([*names, *more])) >= in_text >= here
 
 
-@given(st.lists(st.tuples(PROBABILITIES, st.none() | st.integers(1, 100)), min_size=1, max_size=3))
-def test_forms_are_averaged_and_a_place_raises(forms: list[tuple[float, int | None]]) -> None:
-    """In no order; without any place the result is the mean, and the first place of each form gives the most."""
-    probabilities, places = [each for each, _ in forms], [place for _, place in forms]
-    found = placed(probabilities, places)
-    assert found == pytest.approx(placed(probabilities[::-1], places[::-1]))
-    mean = placed(probabilities, [None] * len(forms))
-    assert mean == pytest.approx(sum(probabilities) / len(forms))
-    assert mean <= found <= placed(probabilities, [1] * len(forms))
+@given(st.lists(PROBABILITIES, min_size=1, max_size=3), st.floats(0, 1), st.floats(0, 1))
+def test_forms_are_averaged_and_a_rank_raises(forms: list[float], one: float, other: float) -> None:
+    """In no order; without a rank the result is the mean."""
+    least, most = sorted((one, other))
+    assert placed(forms, least) == pytest.approx(placed(forms[::-1], least))
+    assert placed(forms, 0.0) == pytest.approx(sum(forms) / len(forms))
+    assert placed(forms, 0.0) <= placed(forms, least) <= placed(forms, most) < 1.0
 
 
 def test_the_rare_words_of_a_question_tell_more_than_its_meaning(tmp_path: Path) -> None:

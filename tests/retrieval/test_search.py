@@ -62,13 +62,13 @@ def test_an_empty_store_answers_no_documents(collection):
 
 
 def test_the_score_that_is_shown_sorts(filled):
-    """Of every query; each score is that of the passage by itself, and of its place."""
+    """Of every query; each score is that of the passage by itself, and of its rank."""
     for query in ("rye bread in the harbour", "roses", "who built it in 1871?", "the", "漢"):
         found = filled.search(query, 3).passages
         assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
         alone = filled.score(query, [(each.document, each.ordinal) for each in found])
-        possible = [[placed([score], [place]) for place in (1, 2, 3, None)] for score in alone]
-        assert all(each.score in scores for each, scores in zip(found, possible, strict=True))
+        ranked = [placed([score], each.rank) for each, score in zip(found, alone, strict=True)]
+        assert [each.score for each in found] == pytest.approx(ranked)
     assert filled.score("roses", []) == []
 
 

@@ -96,7 +96,8 @@ def test_scores_of_windows_are_those_of_what_was_found(filled):
     """They can be asked for again by where they stand, so a text that grows is weighed as at its beginning."""
     query = "copper kettle"
     found = filled.search(query, 4, words=4 * WORDS).passages
-    again = filled.score(query, [(each.document, each.ordinal) for each in found])
+    ranks = [each.rank for each in found]
+    again = filled.score(query, [(each.document, each.ordinal) for each in found], ranks=ranks)
     assert again == pytest.approx([each.score for each in found], abs=1e-6)
 
 

@@ -10,6 +10,7 @@ from .types import Conversation, Count, Entry, Folders, Id, Line, Message, Name,
 
 MAX_PATHS = 1_000  # of one request
 SearchText = Annotated[str, Meta(max_length=100_000)]
+Rank = Annotated[float, Meta(ge=0, le=1)]
 PassageWords = Annotated[int, Meta(ge=0, le=4_096)]
 
 
@@ -62,7 +63,8 @@ class Passage(Record, frozen=True):
     `score` is how well the chunk answers the query by the scorer, the same scale on both sides.
     `subgraph` holds most of its entities, 0 where none does; `device` has it, empty where it is this side's own.
     `place` says where in the file it stands, such as "p. 3, § Deposit", empty where nothing tells. `led` are passages
-    of other documents to which this one leads; their chunks stand behind its own text.
+    of other documents to which this one leads; their chunks stand behind its own text. `rank` is 1 over its place
+    among the candidates of the search, the mean over the question's forms; it is a part of `score`.
     """
 
     document: Line
@@ -74,6 +76,7 @@ class Passage(Record, frozen=True):
     device: Name = ""
     place: Line = ""
     led: Annotated[list[Place], Meta(max_length=4)] = []
+    rank: Rank = 0.0
 
 
 Time = Annotated[str, Meta(pattern=r"^[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?$")]  # as fully as it is told
@@ -108,12 +111,13 @@ class Passages(Message, frozen=True):
 
 
 class Score(Message, frozen=True):
-    """Ask how well passages, found before, match a text, by the scorer that found them."""
+    """Ask how well passages, found before, answer a text, by the scorer that found them, whose ranks are `ranks`."""
 
     request: Id
     query: Annotated[str, Meta(max_length=100_000)]
     places: Annotated[list[Place], Meta(max_length=64)]
     scorer: Line = ""
+    ranks: Annotated[list[Rank], Meta(max_length=64)] = []
 
 
 class Scores(Message, frozen=True):

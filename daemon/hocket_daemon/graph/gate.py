@@ -68,7 +68,7 @@ def decide(question: str, found: Passages, calibration: Calibration) -> GateDeci
         return _decision("escalate", 0.0, threshold, "the gate is not calibrated for this embedder")
     given = inputs(question, found)
     value = metric(given, calibration)
-    covered = f"{given.words:.0%} of the question's words, nearest passage {given.best:.2f}"
+    covered = f"{given.words:.0%} of the question's words, best passage {given.best:.2f}"
     reason = f"{'enough' if value >= threshold else 'too little'} found at home: {covered}"
     return _decision("home" if value >= threshold else "escalate", value, threshold, reason)
 

@@ -132,7 +132,8 @@ class Lookups:
     ) -> None:
         """The same for the scores of passages found before."""
         places = [Place(document=passage.document, ordinal=passage.ordinal) for passage in passages]
-        self.ask(Score(request=os.urandom(16), query=query, places=places, scorer=scorer), done)
+        ranks = [passage.rank for passage in passages]
+        self.ask(Score(request=os.urandom(16), query=query, places=places, scorer=scorer, ranks=ranks), done)
 
     def extract(self, query: str, k: int, sentences: int, done: Callable[[Extracted | HocketError], None]) -> None:
         """The same for the sentences nearest the query."""

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from hocket_retrieval.embedder import Embedder
 
 Text = tuple[str, str, str]  # a document's name, title and text
-INPUTS = ("cosine", "words", "names", "place")
+INPUTS = ("cosine", "words", "names", "rank")
 OF = ("mtrag", "chunking", "chats")
 BINS = 10
 ERROR, LOST, SAID = 0.05, 0.03, 0.85
@@ -136,8 +136,8 @@ def _of_question(collection: Collection, embedder: Embedder, asked: Asked) -> It
     near = cosines(vector, [chunk.vector for chunk in chunks])
     for place, (chunk, cosine) in enumerate(zip(chunks, near, strict=True), 1):
         words, names = telling.shares(chunk.text, above(chunk))
-        probability = placed([telling.probability(cosine, chunk.text, above(chunk))], [place])
-        row: Row = {"cosine": cosine, "words": words, "names": names, "place": 1.0 / place}
+        probability = placed([telling.probability(cosine, chunk.text, above(chunk))], 1.0 / place)
+        row: Row = {"cosine": cosine, "words": words, "names": names, "rank": 1.0 / place}
         yield row | {"probability": probability, "holds": asked.holds(chunk.document, chunk.text)}
 
 
@@ -197,12 +197,12 @@ def _of_set(of: str, asked: Sequence[Question], settings: Settings) -> Row:
         "questions": len(mine),
         "first": fmean(each.is_first_right(each.probabilities) for each in mine),
         "first, fitted without it": fmean(each.is_first_right(each.inputs @ weights) for each in mine),
-        "lost": _said_unknown(answered, settings.minimum),
-        "unread said": _said_unknown(unread, settings.minimum),
+        "lost": _unknown(answered, settings.minimum),
+        "unread said": _unknown(unread, settings.minimum),
     }
 
 
-def _said_unknown(asked: Sequence[Question], minimum: float) -> float | None:
+def _unknown(asked: Sequence[Question], minimum: float) -> float | None:
     return fmean(each.probabilities.max() < minimum for each in asked) if asked else None
 
 

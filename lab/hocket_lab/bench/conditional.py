@@ -11,7 +11,7 @@ Table = NDArray[np.float64]  # [candidates, features], or one number a candidate
 Truth = NDArray[np.bool_]  # one a candidate
 
 RIDGE = 1e-3  # a question
-STEPS = 30  # of Newton's
+STEPS = 50  # of Newton's
 
 
 def weighed(features: Sequence[Table], holds: Sequence[Truth]) -> Table:
@@ -25,9 +25,9 @@ def weighed(features: Sequence[Table], holds: Sequence[Truth]) -> Table:
     for _ in range(STEPS if telling else 0):
         slope, curvature = -RIDGE * len(telling) * found, RIDGE * len(telling) * np.eye(len(found))
         for table, held in telling:
-            (mean, spread), (right, narrow) = _moments(table, found), _moments(table[held], found)
+            (mean, spread), (right, _) = _moments(table, found), _moments(table[held], found)
             slope += right - mean
-            curvature += spread - narrow
+            curvature += spread  # without the spread of what holds the step is shorter, and never goes too far
         found += np.linalg.solve(curvature, slope)
     return found
 

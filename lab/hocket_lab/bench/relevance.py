@@ -1,8 +1,9 @@
 """`hocket bench relevance`: does a score of 0.7 hold in seven of ten cases, and is the order that it makes the best?
 
 The calibration of relevance.py is fitted over candidates of the sets of found.py, on all sets but the one whose order
-is shown. Beside the questions of a set others are asked of its documents that these cannot answer. Reliability is of
-the product's own probabilities: of the best `passages` of each question, how many hold.
+is shown; the coefficient of the rank is taken as it is. Beside the questions of a set others are asked of its documents
+that these cannot answer. Reliability is of the product's own probabilities: of the best `passages` of each question,
+how many hold.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from hocket_lab.option import Option
 from hocket_retrieval.config import Precision
 from hocket_retrieval.finding import CANDIDATES, SCORED, fuse
 from hocket_retrieval.heads import above
-from hocket_retrieval.relevance import Telling, placed
+from hocket_retrieval.relevance import SHIPPED, Telling, placed
 from hocket_retrieval.scoring import cosines
 from hocket_tools import console
 
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from hocket_retrieval.embedder import Embedder
 
 Text = tuple[str, str, str]  # a document's name, title and text
-INPUTS = ("cosine", "words", "names", "rank")
+INPUTS = ("cosine", "words", "names")
 OF = ("mtrag", "chunking", "chats")
 BINS = 10
 ERROR, LOST, SAID = 0.05, 0.03, 0.85
@@ -150,6 +151,7 @@ class Question(NamedTuple):
     of: str
     is_unread: bool
     inputs: NDArray[np.float64]
+    ranks: NDArray[np.float64]
     probabilities: NDArray[np.float64]
     holds: NDArray[np.bool_]
 
@@ -161,12 +163,12 @@ class Question(NamedTuple):
 def summary(rows: Sequence[Row], settings: Settings) -> list[Row]:
     """Show a row for each set, one for each bin of probabilities, and the calibration that is fitted on all sets."""
     asked = _questions(rows)
-    read = [each for each in asked if not each.is_unread]
-    found = [_of_set(of, asked, settings) for of in dict.fromkeys(each.of for each in read)]
+    read = dict.fromkeys(each.of for each in asked if not each.is_unread)
+    found = [_of_set(of, asked, settings) for of in read]
     said, held = _best(asked, settings.passages)
     for each in reliability(said, held, BINS):
         found.append({"set": f"from {each.low:.1f}", "questions": each.cases, "said": each.said, "held": each.held})
-    return [*found, _fitted(read, asked, settings)]
+    return [*found, _fitted(asked, settings)]
 
 
 def _questions(rows: Sequence[Row]) -> list[Question]:
@@ -178,6 +180,7 @@ def _questions(rows: Sequence[Row]) -> list[Question]:
             str(device).partition("-")[0],
             bool(some[0]["unread"]),
             np.array([[float(row[name] or 0.0) for name in INPUTS] for row in some]),
+            np.array([float(row["rank"] or 0.0) for row in some]),
             np.array([float(row["probability"] or 0.0) for row in some]),
             np.array([bool(row["holds"]) for row in some]),
         )
@@ -189,14 +192,15 @@ def _of_set(of: str, asked: Sequence[Question], settings: Settings) -> Row:
     """Show how often the first holds, by the product and by weights of the other sets, and what is said unknown."""
     mine = [each for each in asked if each.of == of and not each.is_unread]
     unread = [each for each in asked if each.of == of and each.is_unread]
-    others = [each for each in asked if each.of != of and not each.is_unread]
-    weights = weighed([each.inputs for each in others], [each.holds for each in others])
+    weights, _ = _calibrated([each for each in asked if each.of != of], settings)
     answered = [each for each in mine if each.holds[np.argsort(-each.probabilities)[:2]].any()]
     return {
         "set": of,
         "questions": len(mine),
         "first": fmean(each.is_first_right(each.probabilities) for each in mine),
-        "first, fitted without it": fmean(each.is_first_right(each.inputs @ weights) for each in mine),
+        "first, fitted without it": fmean(
+            each.is_first_right(each.inputs @ weights + SHIPPED.rank * each.ranks) for each in mine
+        ),
         "lost": _unknown(answered, settings.minimum),
         "unread said": _unknown(unread, settings.minimum),
     }
@@ -213,14 +217,20 @@ def _best(asked: Sequence[Question], number: int) -> tuple[NDArray[np.float64], 
     return said, np.concatenate([each.holds[some] for each, some in zip(asked, places, strict=True)])
 
 
-def _fitted(read: Sequence[Question], asked: Sequence[Question], settings: Settings) -> Row:
-    """Fit the weights of order on what was read, and scale and intercept on all that was asked."""
+def _calibrated(asked: Sequence[Question], settings: Settings) -> tuple[NDArray[np.float64], float]:
+    """Fit coefficients and intercept: the order on what was read, scale and intercept on all that was asked."""
+    read = [each for each in asked if not each.is_unread]
     weights = weighed([each.inputs for each in read], [each.holds for each in read])
     places = [np.argsort(-(each.inputs @ weights))[: settings.passages] for each in asked]
     sums = np.concatenate([(each.inputs @ weights)[some] for each, some in zip(asked, places, strict=True)])
     scale, intercept = scaled(sums, np.concatenate([each.holds[at] for each, at in zip(asked, places, strict=True)]))
+    return scale * weights, intercept
+
+
+def _fitted(asked: Sequence[Question], settings: Settings) -> Row:
+    weights, intercept = _calibrated(asked, settings)
     shown: Row = {"set": f"all, fitted; intercept {intercept:.2f}", "questions": len(asked)}
-    return shown | {name: float(weight) for name, weight in zip(INPUTS, scale * weights, strict=True)}
+    return shown | {name: float(weight) for name, weight in zip(INPUTS, weights, strict=True)}
 
 
 def claim(report: Report) -> None:

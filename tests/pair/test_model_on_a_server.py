@@ -29,7 +29,7 @@ from hocket_retrieval.heads import Placed, headed
 from ports import free_port
 from waiting import WAIT_S, until
 
-SCORER = "cosine:test"
+SCORER = "probability:test"
 CODES = {"device": ("north", "zebra"), "cloud": ("south", "walrus")}
 ASKED: dict[str, Any] = {"temperature": 0.0, "max_tokens": 40, "documents": 2, "deadline_s": WAIT_S}
 
@@ -50,8 +50,8 @@ class Facts(ListRetrieval):
     def answer(self, search: Search) -> Passages:
         knows = f" {CODES[self.side][0]} " in search.query
         found = [
-            (passage(*CODES[self.side]), 0.9 if knows else 0.3),
-            (about_nothing(self.side), 0.2),
+            (passage(*CODES[self.side]), 0.9 if knows else 0.1),
+            (about_nothing(self.side), 0.05),
         ]
         passages = [
             Passage(document=f"{self.side}-{at}", title="", ordinal=0, text=text, score=score)

@@ -63,7 +63,7 @@ class AggregationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_on
             "probability that it answers, reaches this; 0 or less: never",
         ),
         FOR_EXPERTS,
-    ] = 0.13
+    ] = 0.17
     trust_cloud: Annotated[
         bool,
         Meta(description="neither leave nor warn of a cloud that leads an answer to this device's documents"),

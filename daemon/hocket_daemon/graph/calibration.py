@@ -30,9 +30,20 @@ def calibrate(scorer: str, given: Sequence[Inputs], found: Sequence[bool], risk:
 
 
 def fit(given: Sequence[Inputs], found: Sequence[bool]) -> tuple[Inputs, float]:
-    """The weights and bias of a logistic model, by Newton's method; both classes count alike."""
-    rows = np.hstack([np.array(given, np.float64), np.ones((len(given), 1))])
-    labels = np.array(found, np.float64)
+    """Fit weights and bias of a logistic model; both classes count alike.
+
+    An input that would speak against evidence has weight 0, the strongest such first.
+    """
+    table, used = np.array(given, np.float64), list(range(len(Inputs._fields)))
+    while (weights := _newton(table[:, used], np.array(found, np.float64)))[:-1].min(initial=0.0) < 0.0:
+        del used[int(weights[:-1].argmin())]
+    fitted = dict(zip(used, map(float, weights[:-1]), strict=True))
+    return Inputs(*(fitted.get(at, 0.0) for at in range(len(Inputs._fields)))), float(weights[-1])
+
+
+def _newton(table: NDArray[np.float64], labels: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The likeliest weights, and the bias."""
+    rows = np.hstack([table, np.ones((len(table), 1))])
     counts = labels.sum(), len(labels) - labels.sum()
     balance = np.where(labels == 1, 0.5 / max(1.0, counts[0]), 0.5 / max(1.0, counts[1])) * len(labels)
     ridge = np.diag([RIDGE] * (rows.shape[1] - 1) + [1e-6])
@@ -45,7 +56,7 @@ def fit(given: Sequence[Inputs], found: Sequence[bool]) -> tuple[Inputs, float]:
         weights = weights + step
         if np.abs(step).max() < 1e-9:
             break
-    return Inputs(*(float(weight) for weight in weights[:-1])), float(weights[-1])
+    return weights
 
 
 def choose(metrics: Sequence[float], found: Sequence[bool], risk: float) -> float:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from .gate import Calibration, Inputs
 
 SHIPPED = Calibration(
-    scorer="cosine:9e81c4d9f4b551b4",
-    weights=Inputs(best=5.2316, second=2.5638, words=2.5539, words_in_best=0.4568, names=0.6289),
-    bias=-5.2823,
-    threshold=0.2775,
+    scorer="probability:df13196cc8a49054",
+    weights=Inputs(best=6.2998, second=-0.2290, words=0.8314, words_in_best=0.8260, names=1.1709),
+    bias=-3.3542,
+    threshold=0.2835,
 )

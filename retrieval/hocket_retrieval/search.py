@@ -115,6 +115,7 @@ class Searcher:
         another scorer too, since its scores would mean something else; and PassageGone.
         """
         query = check_query(query, len(places))
+        _check_each(ranks, len(places), "ranks")
         used = self._offered(scorer)
         with self._store.moment() as moment:
             chunks = [moment.chunk_at(*place) for place in places]
@@ -128,6 +129,7 @@ class Searcher:
     def weigh(self, query: str, texts: Sequence[str], scorer: str = "", names: Sequence[str] = ()) -> list[float]:
         """Score texts that are not in the store in the same way, each with the names above it where there are any."""
         query = check_query(query, len(texts))
+        _check_each(names, len(texts), "names")
         used = self._offered(scorer)
         if not texts:
             return []
@@ -179,6 +181,12 @@ def check_query(query: str, k: int) -> str:
     if not 0 <= k <= MAX_PASSAGES:
         raise QueryError(f"{k} passages were asked for", f"ask for 0 to {MAX_PASSAGES}")
     return query
+
+
+def _check_each(given: Sequence[object], passages: int, what: str) -> None:
+    """Raise QueryError unless there is one for each passage, or none at all."""
+    if given and len(given) != passages:
+        raise QueryError(f"{len(given)} {what} for {passages} passages", "send one for each passage, or none")
 
 
 def _leading(passage: Passage, to: Passage) -> Passage:

@@ -89,6 +89,11 @@ def test_a_text_from_elsewhere_scores_as_one_that_is_here(filled):
         (here,) = filled.score(query, [(passage.document, passage.ordinal)])
         assert filled.weigh(query, [passage.text], "", [above(passage)]) == pytest.approx([here], abs=1e-6)
     assert filled.weigh(query, []) == []
+    place = (filled.documents()[0].name, 0)
+    with pytest.raises(QueryError, match="2 names for 1 passages"):
+        filled.weigh(query, ["Rye bread."], "", ["a", "b"])
+    with pytest.raises(QueryError, match="1 ranks for 2 passages"):
+        filled.score(query, [place, place], "", [0.5])
 
 
 def test_equal_passages_come_once(collection):

@@ -6,7 +6,7 @@ from .gate import Calibration, Inputs
 
 SHIPPED = Calibration(
     scorer="probability:df13196cc8a49054",
-    weights=Inputs(best=6.2998, second=-0.2290, words=0.8314, words_in_best=0.8260, names=1.1709),
-    bias=-3.3542,
-    threshold=0.2835,
+    weights=Inputs(best=6.1793, second=0.0, words=0.8273, words_in_best=0.8067, names=1.1693),
+    bias=-3.3536,
+    threshold=0.2834,
 )

@@ -34,11 +34,11 @@ def fit(given: Sequence[Inputs], found: Sequence[bool]) -> tuple[Inputs, float]:
 
     An input that would speak against evidence has weight 0, the strongest such first.
     """
-    table, used = np.array(given, np.float64), list(range(len(Inputs._fields)))
+    table, used = np.array(given, np.float64), list(range(len(Inputs.__annotations__)))
     while (weights := _newton(table[:, used], np.array(found, np.float64)))[:-1].min(initial=0.0) < 0.0:
         del used[int(weights[:-1].argmin())]
     fitted = dict(zip(used, map(float, weights[:-1]), strict=True))
-    return Inputs(*(fitted.get(at, 0.0) for at in range(len(Inputs._fields)))), float(weights[-1])
+    return Inputs(*(fitted.get(at, 0.0) for at in range(len(Inputs.__annotations__)))), float(weights[-1])
 
 
 def _newton(table: NDArray[np.float64], labels: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -81,12 +81,12 @@ class Finding:
 
     def first(self, asked: Sequence[Sought], k: int) -> Step:
         """Find the best `k` for a question by all its forms."""
-        least = RERANKED if self._scoring.reranks(self._scorer) else SCORED
-        wanted = max(self._size * k, least) if k else 0  # of a window there may be all chunks
+        reranks = self._scoring.reranks(self._scorer)
+        wanted = max(self._size * k, RERANKED if reranks else SCORED)  # of a window there may be all chunks
         rankings = [self._ranking(each) for each in asked]
         ids = dict.fromkeys(id for placed in zip_longest(*rankings) for id in placed if id is not None)
-        number = (wanted + SPARE * bool(k)) * len(asked)
-        chunks = list(islice(_different(self._moment.chunks(ids)), number))
+        number = (wanted + SPARE) * (1 if reranks else len(asked))  # a re-ranker takes long for each
+        chunks = list(islice(_different(self._moment.chunks(ids)), number if k else 0))
         form = self._meant(asked, rankings, chunks, k)
         scored = sorted(self._scored(asked, rankings, chunks, form), key=lambda each: -each.score)
         settled = settle(asked[form].text, list(self._candidates(asked[form], scored)))
@@ -138,7 +138,7 @@ class Finding:
         return self._scoring.score(self._moment, self._scorer, *asked, [(chunk, chunk.vector)])[0]
 
     def _candidates(self, asked: Sought, found: Sequence[Found]) -> Iterator[Candidate]:
-        """What was found, with its cosine to the question and what its document begins with."""
+        """Join what was found with its cosine to the question, and with what its document begins with."""
         begins = {name: self._moment.chunk_at(name, 0) for name in {each.chunk.document for each in found}}
         near = cosines(asked.vector, [each.chunk.vector for each in found])
         for cosine, (chunk, *_) in zip(near, found, strict=True):

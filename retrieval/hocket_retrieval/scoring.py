@@ -1,4 +1,4 @@
-"""What passages are scored by: a re-ranker where there is one, the probability of relevance.py, or the bare cosine."""
+"""Score passages by a re-ranker where there is one, by the probability of relevance.py, or by the bare cosine."""
 
 from __future__ import annotations
 
@@ -31,19 +31,24 @@ class Scoring:
         self.names = [*([reranker.fingerprint] if reranker else []), self._probability, self._cosine]
 
     def offered(self, scorer: str) -> str:
-        """The scorer of this name, or the best where none has it."""
+        """Return the scorer of this name, or the best where none has it."""
         return scorer if scorer in self.names else self.names[0]
 
     def reranks(self, scorer: str) -> bool:
         """Tell whether this scorer reads question and passage together, which takes the most time."""
         return self._reranker is not None and scorer == self._reranker.fingerprint
 
+    def reranked(self, query: str, passages: Sequence[HasNames]) -> list[float]:
+        """Score passages by the re-ranker, which needs no vectors."""
+        assert self._reranker is not None
+        return [float(score) for score in self._reranker.score(query, list(map(headed, passages)))]
+
     def score(
         self, moment: Moment, scorer: str, query: str, vector: Vectors, passages: Sequence[tuple[HasNames, Vectors]]
     ) -> list[float]:
         """Score passages, each with its vector of length 1, against a query and its vector; by one of `names`."""
-        if self._reranker is not None and self.reranks(scorer):
-            return [float(score) for score in self._reranker.score(query, [headed(each) for each, _ in passages])]
+        if self.reranks(scorer):
+            return self.reranked(query, [each for each, _ in passages])
         near = cosines(vector, [each for _, each in passages])
         if scorer == self._cosine:
             return near

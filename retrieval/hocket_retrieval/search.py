@@ -123,8 +123,10 @@ class Searcher:
             if len(found) < len(chunks):
                 gone = next(name for (name, _), chunk in zip(places, chunks, strict=True) if chunk is None)
                 raise PassageGone(f"a passage of {gone} is no longer here", "ask again")
+            if not found or self._scoring.reranks(used):
+                return self._scoring.reranked(query, found) if found else []
             ranked = list(map(Ranked, found, ranks or [0.0] * len(found)))
-            return self._scoring.together(moment, used, [self._sought(query)], 0, ranked) if found else []
+            return self._scoring.together(moment, used, [self._sought(query)], 0, ranked)
 
     def weigh(self, query: str, texts: Sequence[str], scorer: str = "", names: Sequence[str] = ()) -> list[float]:
         """Score texts that are not in the store in the same way, each with the names above it where there are any."""
@@ -135,6 +137,8 @@ class Searcher:
             return []
         above = names or [""] * len(texts)
         placed = [Placed("", name, "", text) for name, text in zip(above, texts, strict=True)]
+        if self._scoring.reranks(used):
+            return self._scoring.reranked(query, placed)
         passages = list(zip(placed, self._embedder.documents(texts), strict=True))
         with self._store.moment() as moment:
             return self._scoring.score(moment, used, query, self._embedder.query(query), passages)

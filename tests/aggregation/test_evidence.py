@@ -60,7 +60,7 @@ def test_alone_the_own_passages_decide_and_without_any_nothing_is_told() -> None
 
 
 def test_nothing_is_told_where_the_bound_means_nothing() -> None:
-    """Of prose that goes on, of questions without documents, of other scorers, and with a bound of 0."""
+    """Prose that goes on, a question without documents, another scorer and a bound of 0 are never doubted."""
     for opening, minimum, device, cloud in (
         (begin(task="complete"), MINIMUM, own(0.0), ready(0.0)),
         (begin(documents=0), MINIMUM, own(0.0), ready(0.0)),

@@ -107,7 +107,7 @@ def test_calibrating_on_perfect_questions_keeps_them_all() -> None:
 
 
 def test_no_input_speaks_against_evidence() -> None:
-    """One that would has no weight, and the others are fitted without it."""
+    """Give an input that would no weight, and fit the others without it."""
     rng = random.Random(2)
     given, labels = list[Inputs](), list[bool]()
     for at in range(400):

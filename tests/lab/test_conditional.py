@@ -24,7 +24,7 @@ def drawn(questions: int, candidates: int = 6) -> tuple[list[np.ndarray], list[n
 
 
 def test_weights_are_found_again() -> None:
-    """Of enough questions, within a few standard errors."""
+    """Recover the weights by which enough questions were drawn, within a few standard errors."""
     assert weighed(*drawn(2_000)) == pytest.approx(WEIGHTS, abs=0.2)
 
 

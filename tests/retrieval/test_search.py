@@ -62,7 +62,7 @@ def test_an_empty_store_answers_no_documents(collection):
 
 
 def test_the_score_that_is_shown_sorts(filled):
-    """Of every query; each score is that of the passage by itself, and of its rank."""
+    """Sort by it for every query; it is made of the passage's own score and its rank."""
     for query in ("rye bread in the harbour", "roses", "who built it in 1871?", "the", "漢"):
         found = filled.search(query, 3).passages
         assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)

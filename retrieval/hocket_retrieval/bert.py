@@ -21,6 +21,7 @@ from torch.nn import functional
 T = TypeVar("T")
 L = TypeVar("L", nn.Linear, nn.LayerNorm)
 _TYPES = ["Transformer", "Pooling", "Normalize"]
+_TO_CENTRE = ["Dense", "Normalize"]  # behind these
 _WEIGHTS, _TOKENIZER = "model.safetensors", "tokenizer.json"
 _PREFIX, _BUFFER = "0.model.", "embeddings.position_ids"  # of names there; what is no weight
 _SETTINGS, _PROMPTS = "sentence_bert_config.json", "config_sentence_transformers.json"
@@ -58,28 +59,41 @@ class _Module(Struct):
     path: str
 
 
+class _Dense(Struct):
+    """config.json of a linear layer, which has a bias."""
+
+    activation_function: Literal["torch.nn.modules.linear.Identity"]
+    bias: Literal[True] = True
+
+
 def is_bert(folder: Path) -> bool:
-    """Whether a folder holds what this reads: a BERT, the mean of its tokens, and nothing else that changes them."""
+    """Tell whether a folder holds what this reads: a BERT, the mean of its tokens, perhaps a linear layer, no more."""
     try:
         _parsed(folder, "config.json", _Shape)
         _parsed(folder, _PROMPTS, _Prompts)
         lowers = _parsed(folder, _SETTINGS, _Settings).do_lower_case
         modules = _parsed(folder, "modules.json", list[_Module])
         pooling = _parsed(folder, f"{modules[1].path}/config.json", dict[str, object])
+        if dense := _dense(folder):
+            _parsed(dense, "config.json", _Dense)
     except (OSError, ValueError, LookupError):
         return False
     ways = {key for key, used in pooling.items() if key.startswith("pooling_mode_") and used is True}
     return (
-        [module.type.rpartition(".")[2] for module in modules] == _TYPES
+        [module.type.rpartition(".")[2] for module in modules] == (_TYPES + _TO_CENTRE if dense else _TYPES)
         and modules[0].path == ""
         and ways == {"pooling_mode_mean_tokens"}
         and not lowers
         and all((folder / name).is_file() for name in (_WEIGHTS, _TOKENIZER))
+        and (dense is None or (dense / _WEIGHTS).is_file())
     )
 
 
 class Bert(nn.Module):
-    """Token ids [texts, tokens] to vectors [texts, width], the means over each text's tokens."""
+    """Token ids [texts, tokens] to vectors [texts, width], the means over each text's tokens.
+
+    A linear layer behind, where there is one, takes means of length 1.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Raises what reading and parsing files raise."""
@@ -94,6 +108,7 @@ class Bert(nn.Module):
             self.norm = weights.norm("embeddings.LayerNorm")
             layers, heads = shape.num_hidden_layers, shape.num_attention_heads
             self.layers = nn.ModuleList(_Layer(weights, f"encoder.layer.{at}", heads) for at in range(layers))
+        self.dense = _read_dense(folder, shape.layer_norm_eps)
         here = torch.accelerator.current_accelerator(check_available=True)  # else the one that torch was built for
         self.to(here or "cpu").eval()
         self.dimension = self.words.embedding_dim
@@ -124,7 +139,7 @@ class Bert(nn.Module):
             rows = layer(rows, mask)
         weight = seen[:, :, None].to(rows.dtype)
         mean: Tensor = (rows * weight).sum(1) / weight.sum(1)
-        return mean
+        return mean if self.dense is None else self.dense(functional.normalize(mean, dim=1))
 
 
 class _Layer(nn.Module):
@@ -161,7 +176,9 @@ class _Weights:
         self._file, self._eps = file, eps
 
     def embedding(self, name: str) -> nn.Embedding:
-        layer: nn.Embedding = nn.Embedding.from_pretrained(self._weight(f"{name}.weight"))
+        """Rows of the precision that they have in the file; few of them are read."""
+        rows: Tensor = self._file.get_tensor(f"{name}.weight")  # type: ignore[no-untyped-call]
+        layer: nn.Embedding = nn.Embedding.from_pretrained(rows)
         return layer
 
     def linear(self, name: str) -> nn.Linear:
@@ -180,15 +197,34 @@ class _Weights:
         return nn.Parameter(weight.float(), requires_grad=False)
 
 
+def _dense(folder: Path) -> Path | None:
+    """The folder of the linear layer behind the mean; None where there is none."""
+    modules = _parsed(folder, "modules.json", list[_Module])
+    return folder / modules[len(_TYPES)].path if len(modules) > len(_TYPES) else None
+
+
+def _read_dense(folder: Path, eps: float) -> nn.Linear | None:
+    if (dense := _dense(folder)) is None:
+        return None
+    with safe_open(dense / _WEIGHTS, "pt") as file:
+        return _Weights(file, eps).linear("linear")
+
+
 def _digest(folder: Path, length: int) -> str:
     """Of what the weights are and how long a text may be, as of any model that sentence-transformers reads."""
     sha = hashlib.sha256(str(length).encode())
+    for place, prefix in ((folder, _PREFIX), (_dense(folder), f"{len(_TYPES)}.")):
+        if place is not None:
+            _add_weights(sha, place, prefix)
+    return sha.hexdigest()[:16]
+
+
+def _add_weights(sha: hashlib._Hash, folder: Path, prefix: str) -> None:
     with safe_open(folder / _WEIGHTS, "pt") as file:  # apart from the model: what is read here is not kept in memory
         for name in sorted(file.keys()):
             if name != _BUFFER:
-                sha.update(f"{_PREFIX}{name}".encode())
+                sha.update(f"{prefix}{name}".encode())
                 sha.update(file.get_tensor(name).float().contiguous().numpy().data)
-    return sha.hexdigest()[:16]
 
 
 def _parsed(folder: Path, name: str, type: type[T]) -> T:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket_bus.paths import models
+
 from .config import BUNDLED_EMBEDDER, Precision
 from .errors import ModelError
 
@@ -38,7 +40,7 @@ class Embedder:
     """
 
     def __init__(self, name: str = BUNDLED_EMBEDDER, threads: int = 1, documents_in: Precision = "float32") -> None:
-        """Load the model: the bundled one, a folder, or a hub name. Raises ModelError.
+        """Load the model: the bundled one, one that `hocket model get` got, a folder, or a hub name. Raises ModelError.
 
         Chunks are embedded on `threads` cores, in the precision `documents_in`; a query on one, in float32.
         """
@@ -128,11 +130,18 @@ def computes_bfloat16(processor: Path = Path("/proc/cpuinfo")) -> bool:
 
 
 def _load_embedder(name: str) -> Model:
-    place = _bundled() if name == BUNDLED_EMBEDDER else name
     try:
-        return _read(place)
+        return _read(_bundled() if name == BUNDLED_EMBEDDER else _place(name))
     except Exception as error:  # a hub, a disk and a model format fail in many ways
-        raise ModelError(f"cannot load the embedder '{name}': {_line(error)}", _REMEDY) from error
+        raise ModelError(
+            f"cannot load the embedder '{name}': {_line(error)}", f"see: hocket model list; or {_REMEDY}"
+        ) from error
+
+
+def _place(name: str) -> str:
+    """The folder of an embedder that was got by its name, or else the name."""
+    got = models() / name
+    return str(got) if "/" not in name and got.is_dir() else name
 
 
 def _read(place: str) -> Model:

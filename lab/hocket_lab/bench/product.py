@@ -18,4 +18,4 @@ CONTRASTED = AggregationSettings().contrast
 WIRE_MASS = AggregationSettings().wire_mass
 THREADS, DTYPE = ModelSettings().compute_threads, ModelSettings().dtype
 _RETRIEVAL = RetrievalConfig(endpoint="", state="")
-EMBEDDING_THREADS, EMBEDDING_PRECISION = _RETRIEVAL.threads, _RETRIEVAL.precision
+EMBEDDER, EMBEDDING_THREADS, EMBEDDING_PRECISION = _RETRIEVAL.embedder, _RETRIEVAL.threads, _RETRIEVAL.precision

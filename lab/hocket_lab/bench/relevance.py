@@ -26,7 +26,7 @@ from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_lab.bench import multihop
 from hocket_lab.bench.conditional import scaled, weighed
 from hocket_lab.bench.graph import sets
-from hocket_lab.bench.product import EMBEDDING_PRECISION, EMBEDDING_THREADS
+from hocket_lab.bench.product import EMBEDDER, EMBEDDING_PRECISION, EMBEDDING_THREADS
 from hocket_lab.bench.report import Report, Row, Value
 from hocket_lab.bench.rule import reliability
 from hocket_lab.data_folder import require
@@ -60,6 +60,7 @@ class Settings:
     minimum: Annotated[float, Option("The evidence that is asked for.", min=0, max=1)] = (
         AggregationSettings().min_evidence
     )
+    embedder: Annotated[str, Option("A name, or a folder of sentence-transformers.")] = EMBEDDER
     threads: int = EMBEDDING_THREADS
     precision: Precision = EMBEDDING_PRECISION
 
@@ -81,7 +82,7 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
     loaded = sets.load(data)
     devices = [device for of in OF for device in loaded.devices(of)] + [multihop.DEVICE]
     missing = [device for device in devices if report.find(device=device) is None]
-    embedder = Embedder(threads=settings.threads, documents_in=settings.precision) if missing else None
+    embedder = Embedder(settings.embedder, settings.threads, settings.precision) if missing else None
     for device in track(missing, "asking", console=console.err()):
         assert embedder is not None
         documents, asked = (

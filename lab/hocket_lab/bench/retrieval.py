@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from unittest.mock import patch
 
 from hocket_lab.bench import corpora
-from hocket_lab.bench.product import EMBEDDING_PRECISION, EMBEDDING_THREADS
+from hocket_lab.bench.product import EMBEDDER, EMBEDDING_PRECISION, EMBEDDING_THREADS
 from hocket_lab.bench.report import Report, Row, percentile
 from hocket_lab.bench.sources import digest_of_files
 from hocket_lab.data_folder import require
@@ -50,6 +50,7 @@ class Settings:
     searches: Annotated[int, Option("Questions to time.", min=10)] = 400
     scifact: Annotated[int, Option("Documents of SciFact, in a trial; 0: all.", min=0)] = 0
     passages: int = 5
+    embedder: Annotated[str, Option("A name, or a folder of sentence-transformers.")] = EMBEDDER
     threads: int = EMBEDDING_THREADS
     precision: Precision = EMBEDDING_PRECISION
     seed: int = 0
@@ -66,7 +67,7 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
     report = Report(shown, json_path)
     require(data, *corpora.NEEDED)
     started = time.perf_counter()
-    embedder = Embedder(threads=settings.threads, documents_in=settings.precision)
+    embedder = Embedder(settings.embedder, settings.threads, settings.precision)
     loading_s = time.perf_counter() - started
     if not report.find(part="loading"):
         report.add({"part": "loading", "system": "imports and embedder", "seconds": loading_s})

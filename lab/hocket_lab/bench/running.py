@@ -32,6 +32,7 @@ from hocket_daemon.engine.settings import BUNDLED
 from hocket_lab.link import Conditions, Link, start
 from hocket_lab.rehearsal.daemon import PROGRAM, Rehearsal, script_of
 from hocket_retrieval.chunking import DEFAULT_WORDS
+from hocket_retrieval.config import BUNDLED_EMBEDDER
 from hocket_tools.caller import Caller
 from hocket_tools.commands.documents import read_in
 from hocket_tools.commands.pair import START_S
@@ -174,6 +175,7 @@ def bench_pair(
     *,
     stored: bool = False,
     chunk_words: int = DEFAULT_WORDS,
+    embedder: str = BUNDLED_EMBEDDER,
     model: Mapping[str, Value] | None = None,
     sides: Mapping[Side, Tables] | None = None,
     rehearsals: Mapping[Side, Rehearsal] = NOTHING,
@@ -181,10 +183,10 @@ def bench_pair(
 ) -> Iterator[BenchPair]:
     """Start a pair whose decode steps take at least `hold_s`, one value or (device's, cloud's).
 
-    With stored document KV if `stored`; `chunk_words` is that of both retrieval daemons, `model` and `settings` are
-    further keys of both daemons' [model], which is the bundled one, and of their configuration; `sides` has tables of
-    one side's, such as [dispatch] of the device's, and holds where they differ. `rehearsals` has what else a side is to
-    rehearse. The device composes with its own model.
+    With stored document KV if `stored`; `chunk_words` and `embedder` are those of both retrieval daemons. `model` and
+    `settings` are further keys of both daemons' [model], which is the bundled one, and of their configuration; `sides`
+    has tables of one side's, such as [dispatch] of the device's, and holds where they differ. `rehearsals` has what
+    else a side is to rehearse. The device composes with its own model.
     """
     holds = hold_s if isinstance(hold_s, tuple) else (hold_s, hold_s)
     with temporary_home() as home, ExitStack() as stack:
@@ -198,7 +200,7 @@ def bench_pair(
             if side == "device":
                 given |= {"composition": {"model": ""}}
             _configure(home, ports, side, _over(given, (sides or {}).get(side, {})))
-            _configure_search(home, ports, side, chunk_words)
+            _configure_search(home, ports, side, chunk_words, embedder)
             msgspec.structs.replace(rehearsals.get(side, Rehearsal()), decode_s=held_s).save(home.config(side))
             if stored:
                 with home.config(side).open("a", encoding="utf-8") as file:
@@ -277,11 +279,12 @@ def _lines(table: Mapping[str, Value]) -> list[str]:
     return [f"{key} = {json.dumps(value)}" for key, value in table.items()]
 
 
-def _configure_search(home: Home, ports: Ports, side: str, chunk_words: int) -> None:
+def _configure_search(home: Home, ports: Ports, side: str, chunk_words: int, embedder: str) -> None:
     lines = [
         f'endpoint = "{_search_endpoint(home, ports, side)}"',
         f'state = "{home.at / side}-documents"',
         f'keys = "{keys(home.at)}"',
+        f'embedder = "{embedder}"',
         f"[{EXPERT}]",
         f"chunk_words = {chunk_words}",
     ]

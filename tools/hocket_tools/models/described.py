@@ -11,15 +11,19 @@ from hocket_daemon.engine.backends.llama import Model
 from hocket_daemon.engine.catalog.automatic import place_of
 from hocket_daemon.engine.catalog.catalogue import CATALOGUE
 from hocket_daemon.engine.catalog.format_choice import GGUF, has_floats
+from hocket_daemon.engine.catalog.store import is_installed, place
 from hocket_daemon.engine.settings import BUNDLED
 from hocket_daemon.engine.text.gguf_tokenizer import tokenizer_of
 from hocket_daemon.engine.text.spelling import AnyTokenizer
 from hocket_daemon.engine.text.tokenizer import fingerprint, fingerprint_of
+from hocket_tools.models.embedders import EMBEDDERS
 from hocket_tools.models.listed import bytes_of
 
 
 def described(name: str) -> dict[str, str | int]:
     """Facts by name, in order. Raises BadConfiguration where there is no such model."""
+    if name in EMBEDDERS and is_installed(name):
+        return _described_embedder(name)
     folder = Path(place_of(name, "device"))
     entry = CATALOGUE.get(name)
     known = {"model": entry.title, "licence": entry.licence} if entry is not None else {}
@@ -55,6 +59,21 @@ def described(name: str) -> dict[str, str | int]:
         "bytes": bytes_of(folder),
         "chat": _chat(tokenizer),
         "fingerprint": fingerprint(tokenizer),
+    }
+
+
+def _described_embedder(name: str) -> dict[str, str | int]:
+    from hocket_retrieval.embedder import Embedder
+
+    known, folder, embedder = EMBEDDERS[name], place(name), Embedder(name)
+    return {
+        "model": known.title,
+        "licence": known.licence,
+        "place": str(folder),
+        "kind": "embedder",
+        "width": embedder.dimension,
+        "bytes": bytes_of(folder),
+        "fingerprint": embedder.fingerprint,
     }
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from hocket_bus.errors import BadRequest, Unavailable
+from hocket_bus.errors import BadRequest
 from hocket_bus.private import private_folder
 from hocket_daemon.engine.backends.conversion import write_weights
 from hocket_daemon.engine.catalog.catalogue import CATALOGUE, HubFile, PackageFile, PackageParts
@@ -17,6 +16,7 @@ from hocket_daemon.engine.catalog.format_choice import GGUF, has_floats
 from hocket_daemon.engine.catalog.renewed import renewed
 from hocket_daemon.engine.catalog.store import is_installed, place
 
+from .disk import writing_models
 from .formats import check_file, is_checked, lay
 from .hub import Remote, Repository, download, listed
 from .package import fetched, in_package, joined
@@ -121,7 +121,7 @@ def _source(file: HubFile) -> Source:
 def install(plan: Installation, *, again: bool, progress: Callable[[str], None]) -> None:
     """Make the model's folder, or add to it what it lacks. Raises BadRequest and Unavailable; it is then as it was."""
     downloads = place(plan.name).with_name(f".{place(plan.name).name}.downloads")
-    with _room(), renewed(place(plan.name), empty=again) as folder:
+    with writing_models(), renewed(place(plan.name), empty=again) as folder:
         private_folder(downloads)
         if plan.weights is not None and not has_floats(folder):
             for remote in plan.weights.weights():
@@ -134,18 +134,6 @@ def install(plan: Installation, *, again: bool, progress: Callable[[str], None])
         if not is_checked(folder):
             check_file(folder, plan.nats, progress)
     shutil.rmtree(downloads, ignore_errors=True)
-
-
-@contextmanager
-def _room() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
-            raise
-        raise Unavailable(
-            f"the disk is full ({error.strerror})", "make room, or set HOCKET_MODELS to a folder on another disk"
-        ) from error
 
 
 @contextmanager

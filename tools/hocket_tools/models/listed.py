@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 import hocket_models
 from hocket_bus.paths import models
@@ -11,6 +11,8 @@ from hocket_daemon.engine.catalog.automatic import fits, memory_of, resolved
 from hocket_daemon.engine.catalog.catalogue import CATALOGUE
 from hocket_daemon.engine.catalog.store import is_installed, place
 from hocket_daemon.engine.settings import AUTO, BUNDLED
+
+from .embedders import EMBEDDERS, KnownEmbedder
 
 FAMILY = "qwen2.5"
 QUICK_BYTES = 1_200_000_000
@@ -20,6 +22,7 @@ class Listed(TypedDict):
     """A model that a short name means; `auto` says that it is what `auto` means on this machine."""
 
     name: str
+    kind: Literal["language model", "embedder"]
     title: str
     licence: str
     use: str
@@ -32,9 +35,10 @@ class Listed(TypedDict):
 
 
 def listed() -> list[Listed]:
-    """The bundled models, those of the catalogue, and what else was got."""
+    """The bundled models, those of the catalogue, embedders, and what else was got."""
     found = [_listed(BUNDLED, "two small models trained for hocket", "Apache-2.0", "trying the pair", _BUNDLED_BYTES)]
     found += [_listed(name, each.title, each.licence, each.use, each.bytes) for name, each in CATALOGUE.items()]
+    found += [_embedder(name, known) for name, known in EMBEDDERS.items()]
     known = {Path(each["place"]) for each in found}
     there = sorted(models().iterdir()) if models().is_dir() else []
     others = [each for each in there if each.is_dir() and not each.name.startswith(".") and each not in known]
@@ -60,8 +64,18 @@ def _listed(name: str, title: str, licence: str, use: str, size: int) -> Listed:
     here = bundled or is_installed(name) or "/" in name
     memory = memory_of(size)
     return Listed(
-        name=name, title=title, licence=licence, use=use, here=here, auto=resolved(AUTO) == name, place=str(folder),
-        bytes=bytes_of(folder) if here else size, memory=memory, fits=fits(memory),
+        name=name, kind="language model", title=title, licence=licence, use=use, here=here,
+        auto=resolved(AUTO) == name, place=str(folder), bytes=bytes_of(folder) if here else size, memory=memory,
+        fits=fits(memory),
+    )  # fmt: skip
+
+
+def _embedder(name: str, known: KnownEmbedder) -> Listed:
+    here = is_installed(name)
+    return Listed(
+        name=name, kind="embedder", title=known.title, licence=known.licence, use=known.use, here=here, auto=False,
+        place=str(place(name)), bytes=bytes_of(place(name)) if here else known.bytes, memory=known.memory,
+        fits=fits(known.memory),
     )  # fmt: skip
 
 

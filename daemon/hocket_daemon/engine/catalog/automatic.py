@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.messages import Side
-from hocket_bus.paths import models
+from hocket_bus.paths import expanded, models
 
 from ..settings import AUTO, BUNDLED, TUNED
 from .catalogue import CATALOGUE, DEFAULT, HubFile, Known
@@ -20,6 +21,7 @@ from .store import SHIPPED, is_installed, place
 
 MAX_STEP_MS = 150.0  # of two rows: about six tokens a second, as people read
 MAX_PROMPT_MS = 15.0  # of a token: two passages and a question are about 200
+_OF_EMBEDDERS = "modules.json"  # a file in the folders of sentence-transformers
 _BESIDE = 400_000_000  # bytes of a daemon beside its weights: a few rows, and Python
 
 
@@ -68,6 +70,7 @@ def stand_in(name: str, side: Side) -> str:
 def place_of(name: str, side: Side) -> str:
     """The folder or Hugging Face name of the model that `name` means on a side. Raises BadConfiguration."""
     name = resolved(name)
+    _check_writes(name)
     if is_installed(name):
         return str(place(name))
     if name in CATALOGUE:
@@ -79,6 +82,15 @@ def place_of(name: str, side: Side) -> str:
     import hocket_models
 
     return str(hocket_models.path(side if name == BUNDLED else name))
+
+
+def _check_writes(name: str) -> None:
+    folder = place(name) if is_installed(name) else expanded(Path(name))
+    if (folder / _OF_EMBEDDERS).is_file():
+        raise BadConfiguration(
+            f"'{name}' is an embedder: it finds documents, and writes no text",
+            "name a language model (hocket model list); embedders are for `embedder` of a retrieval daemon",
+        )
 
 
 def tuned(name: str) -> str:

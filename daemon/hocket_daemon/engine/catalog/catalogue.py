@@ -8,12 +8,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PackageFile:
-    """A file in a package of the Python package index."""
+    """A file in a package of the Python package index; `platform` is that of its wheel, where that names one.
+
+    A file of data is the same on every machine, whatever its wheel was built for.
+    """
 
     package: str
     version: str
     wheel_sha256: str
     file: str
+    platform: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,6 +135,7 @@ OWN_FORMATS = {  # files that hocket alone reads, values of TOML, and what serve
     "bus/hocket_bus/config.py",
     *(f"daemon/hocket_daemon/{name}" for name in ("dispatch/account_file.py", "graph/calibration_file.py", "engine")),
     *("daemon/hocket_daemon/profiling/profiles.py", "tools/hocket_tools/train"),
+    "tools/hocket_tools/models/packed_embedder.py",  # the files of sentence-transformers
     *(f"retrieval/hocket_retrieval/{name}.py" for name in ("stores/lance_table", "stores/outlines", "graph/answer")),
 }
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from .heads import HasNames, searched
@@ -40,9 +41,11 @@ class Trail(NamedTuple):
     def leads_to(self, passage: HasNames) -> bool:
         """Tell whether a passage has one of the names, and one of the words that are left."""
         text = searched(passage)
-        said, stems = {*words(text)}, {*telling_stems(text, self.language)}
-        named = any({*words(name)} <= said for name in self.names if words(name))
-        return named and (not self.rest or any(word <= stems for word in self.rest))
+        said = {*words(text)}
+        if not any(name and name <= said for name in map(_words_of, self.names)):
+            return False
+        stems = {*telling_stems(text, self.language)} if self.rest else set[str]()
+        return not self.rest or any(word <= stems for word in self.rest)
 
 
 def trail_of(query: str, best: HasNames, score: float) -> Trail | None:
@@ -66,6 +69,11 @@ def _names(query: str, best: HasNames) -> list[str]:
     said = {*words(query)}
     names = dict.fromkeys([best.title[:MAX_CHARS], *filter(is_name, mentions(best.text))])
     return [name for name in names if not {*words(name)} <= said]
+
+
+@lru_cache(maxsize=1_000)  # each name is looked for in many passages
+def _words_of(name: str) -> frozenset[str]:
+    return frozenset(words(name))
 
 
 def _stems(text: str, language: str) -> frozenset[str]:

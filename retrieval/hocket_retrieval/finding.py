@@ -8,7 +8,7 @@ finds that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -93,15 +93,19 @@ class Finding:
         found = list(islice(self._of_different_windows(scored[at] for at in settled.kept), k + bool(k)))
         return Step(found, settled.older, form)
 
-    def led(self, asked: Sought, trail: Trail, step: Step) -> Found | None:
-        """The best passage of another document that a trail leads to, perhaps one that was found; None without one.
+    def led(self, trail: Trail, step: Step, sought: Callable[[str], Sought]) -> Found | None:
+        """Find the best passage of another document that a trail leads to, perhaps one that was found; None without.
 
-        It scores no more than the passage that led to it: a chain is no stronger than its first link.
+        It scores no more than the passage that led to it: a chain is no stronger than its first link. `sought` embeds
+        a text, which takes the most time, and is called only where there is such a passage.
         """
         passed = {older.document for older in step.older} | {each.chunk.document for each in step.found[:1]}
-        rare = self._rare(asked.text)
+        rare = self._rare(trail.text)
         by_words = self._moment.by_words(rare, BY_WORDS, self._within) if rare else {}
         near = list(self._moment.chunks(by_words))  # what has a name has a word: no other is looked for
+        if not any(chunk.document not in passed and trail.leads_to(chunk) for chunk in near):
+            return None
+        asked = sought(trail.text)
         cosine = zip((chunk.id for chunk in near), cosines(asked.vector, [chunk.vector for chunk in near]), strict=True)
         order = fuse(by_words, dict(cosine))
         chunks = islice(_different(self._moment.chunks(order)), LED_TO)
@@ -191,4 +195,5 @@ def _different(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
 
 
 def _is_here(chunk: Chunk) -> bool:
-    return not is_gone(Path(chunk.document))
+    """Tell whether a chunk's file is not certainly gone; what came without a file has no path for a name."""
+    return not (chunk.document.startswith("/") and is_gone(Path(chunk.document)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
@@ -81,8 +82,8 @@ def settle(query: str, found: Sequence[Candidate]) -> Settled:
 
 
 def _newest(query: str, found: Sequence[Candidate]) -> Settled:
-    asked = {stem for stem in telling_stems(query, detect(whole_words(query))) if stem not in _OF_NOW}
-    has = [asked & {*telling_stems(searched(each.chunk), detect(whole_words(query)))} for each in found]
+    has = _AskedWords(query, found)
+    time_at = cache(lambda at: time_of(found[at]))
     vectors = np.stack([each.chunk.vector for each in found])
     alike = vectors @ vectors.T
     kept, older = list[int](), list[Older]()
@@ -96,9 +97,7 @@ def _newest(query: str, found: Sequence[Candidate]) -> Settled:
             and has[at]
             and has[at] <= has[other]
         ]
-        times = (
-            {other: time for other in [at, *rivals] if (time := time_of(found[other])) is not None} if rivals else {}
-        )
+        times = {other: time for other in [at, *rivals] if (time := time_at(other)) is not None} if rivals else {}
         days = {other: first for other, time in times.items() if (first := time.first) is not None}
         newest = max(days, key=lambda other: (days[other], -other), default=at)
         if at in days and days[newest] > days[at] and not times[at].holds(times[newest]):
@@ -106,6 +105,19 @@ def _newest(query: str, found: Sequence[Candidate]) -> Settled:
         else:
             kept.append(at)
     return Settled(kept, older)
+
+
+class _AskedWords(dict[int, frozenset[str]]):
+    """The words of a question, by their stems, that a candidate has, by its number; few candidates are looked at."""
+
+    def __init__(self, query: str, found: Sequence[Candidate]) -> None:
+        super().__init__()
+        self._language, self._found = detect(whole_words(query)), found
+        self._asked = frozenset(telling_stems(query, self._language)) - _OF_NOW
+
+    def __missing__(self, at: int) -> frozenset[str]:
+        self[at] = self._asked.intersection(telling_stems(searched(self._found[at].chunk), self._language))
+        return self[at]
 
 
 def _of_period(period: Period, found: Sequence[Candidate]) -> list[int]:

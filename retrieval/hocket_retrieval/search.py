@@ -101,7 +101,7 @@ class Searcher:
             step = finding.first(asked, k)
             own = trail_of(asked[step.form].text, *step.found[0][:2]) if step.found else None
             nearer = elsewhere if elsewhere and step.found and elsewhere.score > step.found[0].score else own
-            led = finding.led(self._sought(nearer.text), nearer, step) if nearer and steps > 1 else None
+            led = finding.led(nearer, step, self._sought) if nearer and steps > 1 else None
             passages = self._read(finding, step.found, k, led, behind=nearer is own)
             documents, _ = moment.totals()
         return SearchResult(tuple(passages), used, documents, tuple(step.older), step.form, own)

@@ -72,8 +72,9 @@ class RetrievalConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     embedder: Annotated[
         str,
         Meta(
-            description="all-MiniLM-L6-v2, which is installed with hocket, or a sentence-transformers folder or name; "
-            "a change embeds everything again at the next start"
+            description="all-MiniLM-L6-v2, which is installed with hocket; one of `hocket model list`, for notes in "
+            "several languages; or a sentence-transformers folder or name. A change embeds everything again at the "
+            "next start"
         ),
     ] = BUNDLED_EMBEDDER
     reranker: Annotated[

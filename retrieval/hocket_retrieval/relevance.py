@@ -4,6 +4,9 @@ It is a logistic model of three inputs: the cosine of question and passage, and 
 their rarity, that the passage has with the names above it, and that these names have by themselves. It depends on no
 other passage, so that scores of two sides compare. What is found by words and meaning together, the best first, has a
 bonus for its place. `hocket bench relevance` fits the model, and shows how often a probability holds.
+
+A passage in another language has hardly a word of the question. With an embedder of many languages its meaning alone
+may do (`hocket bench languages`).
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from math import exp, log
 from typing import NamedTuple
 
-from .lexical import MAX_TERMS, telling_words, words
+from .lexical import MAX_TERMS, language_of, telling_words, words
 from .stores.protocol import Moment
 
 MAX_COUNTED = 1_000  # chunks of a word
@@ -30,28 +33,36 @@ class Calibration(NamedTuple):
 
 
 SHIPPED = Calibration(cosine=3.2, words=3.5, names=4.5, rank=0.5, intercept=-4.1)
+ACROSS = {  # by embedder: of passages in other languages
+    "cosine:9c7020a12d153f00": Calibration(cosine=10.0, words=0.0, names=0.0, rank=0.5, intercept=-4.7),
+}
 _LEAST = 1e-6  # of a probability
 
 
 def scorer_of(embedder: str) -> str:
     """Name what these probabilities mean, beside an embedder of this name."""
-    return f"probability:{hashlib.sha256(f'{embedder} {SHIPPED}'.encode()).hexdigest()[:16]}"
+    meant = " ".join([embedder, str(SHIPPED), *(str(each) for each in [ACROSS.get(embedder)] if each)])
+    return f"probability:{hashlib.sha256(meant.encode()).hexdigest()[:16]}"
 
 
 class Telling(NamedTuple):
     """The words of a question that tell something, by how rare each is where it is searched.
 
-    The weights are inverse document frequencies: a word that stands nowhere counts most.
+    The weights are inverse document frequencies: a word that stands nowhere counts most. `across` is what holds of
+    passages in another language than the question's; None for an embedder that knows one language.
     """
 
     weights: Mapping[str, float]
+    across: Calibration | None = None
+    language: str = ""
 
     @classmethod
-    def of(cls, moment: Moment, text: str) -> Telling:
-        """Count the words among all chunks."""
+    def of(cls, moment: Moment, text: str, embedder: str) -> Telling:
+        """Count the words among all chunks; `embedder` is the fingerprint of the one that makes the cosines."""
         _, chunks = moment.totals()
         counted = {word: moment.frequency(word, MAX_COUNTED) for word in telling_words(text)[:MAX_TERMS]}
-        return cls({word: log((chunks + 2) / (frequency + 1)) for word, frequency in counted.items()})
+        weights = {word: log((chunks + 2) / (frequency + 1)) for word, frequency in counted.items()}
+        return cls(weights, ACROSS.get(embedder), language_of(text))
 
     def share(self, held: frozenset[str]) -> float:
         """Sum the weights of the words that are held, as a share of all, in [0, 1]."""
@@ -66,10 +77,11 @@ class Telling(NamedTuple):
 
     def probability(self, cosine: float, text: str, names: str) -> float:
         """Return that of a passage, in (0, 1), which stands below these names."""
-        share, of_names = self.shares(text, names)
-        return _probability(
-            SHIPPED.cosine * cosine + SHIPPED.words * share + SHIPPED.names * of_names + SHIPPED.intercept
-        )
+        inputs = cosine, *self.shares(text, names)
+        within = _log_odds(SHIPPED, *inputs)
+        if self.across is None or language_of(text) == self.language:
+            return _probability(within)
+        return _probability(max(within, _log_odds(self.across, *inputs)))  # of a row or a list no language is sure
 
 
 def placed(probabilities: Sequence[float], rank: float) -> float:
@@ -79,6 +91,10 @@ def placed(probabilities: Sequence[float], rank: float) -> float:
     """
     mean = min(max(sum(probabilities) / len(probabilities), _LEAST), 1.0 - _LEAST)
     return _probability(log(mean / (1.0 - mean)) + SHIPPED.rank * rank)
+
+
+def _log_odds(of: Calibration, cosine: float, words: float, names: float) -> float:
+    return of.cosine * cosine + of.words * words + of.names * names + of.intercept
 
 
 def _probability(log_odds: float) -> float:

@@ -52,7 +52,7 @@ class Scoring:
         near = cosines(vector, [each for _, each in passages])
         if scorer == self._cosine:
             return near
-        telling = Telling.of(moment, query)
+        telling = Telling.of(moment, query, self._cosine)
         return [
             telling.probability(cosine, each.text, above(each))
             for cosine, (each, _) in zip(near, passages, strict=True)

@@ -12,7 +12,7 @@ from fakes import part
 from two_sides import TEXTS, Clock, Sides, ask
 
 from hocket_bus.messages import Prompt, Span, Turn
-from hocket_daemon.serving.evidence import UNKNOWN, is_small_talk
+from hocket_daemon.serving.evidence import UNKNOWN, is_small_talk, unknown_answer
 from hocket_daemon.serving.support import agreed, is_unfounded, unsupported
 
 Made = Callable[..., Sides]
@@ -132,3 +132,19 @@ def test_a_word_that_either_side_supports_is_supported() -> None:
     assert agreed(own, None) == own
     assert agreed(own, [own[1], Span(start=11, end=12)]) == [own[1]]
     assert agreed(own, []) == []
+
+
+def test_what_nothing_is_known_of_is_answered_in_the_language_of_the_question() -> None:
+    """In English where the language is not one of these, or nothing tells which it is."""
+    asked = {
+        "Wie heißt das Boot?": "Das weiß ich nicht.",
+        "Comment s'appelle le bateau ?": "Je ne sais pas.",
+        "¿Cómo se llama el barco?": "No lo sé.",
+        "Come si chiama la barca?": "Non lo so.",
+        "Qual é o nome do barco?": "Não sei.",
+        "Hoe heet de boot?": "Dat weet ik niet.",
+    }
+    for query, answer in asked.items():
+        assert unknown_answer(query).startswith(answer)
+    for query in ("What is the boat called?", "Kestrel?", "Vad heter båten?", ""):
+        assert unknown_answer(query) == UNKNOWN

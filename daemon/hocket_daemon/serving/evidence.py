@@ -7,12 +7,26 @@ import unicodedata
 from collections.abc import Sequence
 
 from hocket_bus.messages import Passages
+from hocket_retrieval.lexical import language_of
 
 _CALIBRATED = "probability:"  # what scorers are called whose scores the bound is for
 UNKNOWN = "I do not know. I have found nothing about this in the documents."
+_IN_LANGUAGES = {
+    "german": "Das weiß ich nicht. In den Dokumenten habe ich nichts dazu gefunden.",
+    "french": "Je ne sais pas. Je n'ai rien trouvé à ce sujet dans les documents.",
+    "spanish": "No lo sé. No he encontrado nada sobre esto en los documentos.",
+    "italian": "Non lo so. Non ho trovato nulla al riguardo nei documenti.",
+    "portuguese": "Não sei. Não encontrei nada sobre isso nos documentos.",
+    "dutch": "Dat weet ik niet. Ik heb hierover niets gevonden in de documenten.",
+}
 GUESS = "; to have it answered all the same, ask with unknown = answer (hocket ask --unknown answer)"
 INVENTED = ", so the answer may be invented"
 OFF = 0.0  # the bound up to which nothing is said of any question
+
+
+def unknown_answer(query: str) -> str:
+    """Return what a question is answered with that nothing is known of, in its language, or else in English."""
+    return _IN_LANGUAGES.get(language_of(query), UNKNOWN)
 
 
 def scores_of(found: Passages) -> list[tuple[str, float]]:

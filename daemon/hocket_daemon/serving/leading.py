@@ -9,7 +9,7 @@ from math import inf
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Finish, Outcome
 
-from .evidence import GUESS, INVENTED, UNKNOWN
+from .evidence import GUESS, INVENTED, unknown_answer
 from .reply import Reply, Sourced, late
 from .services import Services
 
@@ -85,7 +85,8 @@ class Leading(ABC):
             return
         if unknown == "say" and not begun:
             self._notify(f"{line}{GUESS}")
-            self._reply.withhold(self._services.model.continued(UNKNOWN))
+            answer = unknown_answer(self._reply.ask.prompt.query)
+            self._reply.withhold(self._services.model.continued(answer))
             self._conclude("unknown")
         elif unknown != "answer":
             self._notify(f"{line}{INVENTED}")

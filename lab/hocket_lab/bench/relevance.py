@@ -134,7 +134,7 @@ def _of_question(collection: Collection, embedder: Embedder, asked: Asked) -> It
     with collection.store.moment() as moment:
         by_words = moment.by_words(asked.text, CANDIDATES)
         ranking = fuse(by_words, moment.by_meaning(vector, CANDIDATES))[:SCORED]
-        telling, chunks = Telling.of(moment, asked.text), list(moment.chunks(ranking))
+        telling, chunks = Telling.of(moment, asked.text, embedder.fingerprint), list(moment.chunks(ranking))
     near = cosines(vector, [chunk.vector for chunk in chunks])
     for place, (chunk, cosine) in enumerate(zip(chunks, near, strict=True), 1):
         words, names = telling.shares(chunk.text, above(chunk))

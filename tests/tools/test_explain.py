@@ -169,3 +169,4 @@ def test_a_file_whose_records_are_all_gone(said: Any, home: Path) -> None:
     kept.close()
     assert said()[:2] == (0, f"nothing is recorded in {home}/empty.db\n")
     assert json.loads(said("--list", "--json")[1]) == []
+    assert json.loads(said("--json")[1]) is None

@@ -48,10 +48,10 @@ def explain(
         _list(decisions.last(path, LISTED), json_object)
         return
     found = decisions.named(path, number) if number else next(iter(decisions.last(path, 1)), None)
-    if found is None:
+    if json_object:
+        console.print_json(found)  # null where nothing is recorded
+    elif found is None:
         typer.echo(console.for_people(f"nothing is recorded in {path}", console.out()))
-    elif json_object:
-        console.print_json(found)
     else:
         show(found)
 

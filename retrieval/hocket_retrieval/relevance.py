@@ -32,28 +32,40 @@ class Calibration(NamedTuple):
     intercept: float
 
 
+class Calibrated(NamedTuple):
+    """What holds with an embedder: of passages in the question's language, and of those `across` languages.
+
+    `across` is None for an embedder that knows one language.
+    """
+
+    within: Calibration
+    across: Calibration | None = None
+
+
 SHIPPED = Calibration(cosine=3.2, words=3.5, names=4.5, rank=0.5, intercept=-4.1)
-ACROSS = {  # by embedder: of passages in other languages
-    "cosine:9c7020a12d153f00": Calibration(cosine=10.0, words=0.0, names=0.0, rank=0.5, intercept=-4.7),
+BY_EMBEDDER = {
+    "cosine:9c7020a12d153f00": Calibrated(  # multilingual-e5-small
+        SHIPPED._replace(intercept=-3.7),
+        Calibration(cosine=10.0, words=0.0, names=0.0, rank=0.5, intercept=-4.7),
+    ),
 }
 _LEAST = 1e-6  # of a probability
 
 
 def scorer_of(embedder: str) -> str:
     """Name what these probabilities mean, beside an embedder of this name."""
-    meant = " ".join([embedder, str(SHIPPED), *(str(each) for each in [ACROSS.get(embedder)] if each)])
+    meant = f"{embedder} {BY_EMBEDDER.get(embedder, SHIPPED)}"
     return f"probability:{hashlib.sha256(meant.encode()).hexdigest()[:16]}"
 
 
 class Telling(NamedTuple):
     """The words of a question that tell something, by how rare each is where it is searched.
 
-    The weights are inverse document frequencies: a word that stands nowhere counts most. `across` is what holds of
-    passages in another language than the question's; None for an embedder that knows one language.
+    The weights are inverse document frequencies: a word that stands nowhere counts most. `language` is the question's.
     """
 
     weights: Mapping[str, float]
-    across: Calibration | None = None
+    calibrated: Calibrated = Calibrated(SHIPPED)
     language: str = ""
 
     @classmethod
@@ -62,7 +74,7 @@ class Telling(NamedTuple):
         _, chunks = moment.totals()
         counted = {word: moment.frequency(word, MAX_COUNTED) for word in telling_words(text)[:MAX_TERMS]}
         weights = {word: log((chunks + 2) / (frequency + 1)) for word, frequency in counted.items()}
-        return cls(weights, ACROSS.get(embedder), language_of(text))
+        return cls(weights, BY_EMBEDDER.get(embedder, Calibrated(SHIPPED)), language_of(text))
 
     def share(self, held: frozenset[str]) -> float:
         """Sum the weights of the words that are held, as a share of all, in [0, 1]."""
@@ -78,10 +90,10 @@ class Telling(NamedTuple):
     def probability(self, cosine: float, text: str, names: str) -> float:
         """Return that of a passage, in (0, 1), which stands below these names."""
         inputs = cosine, *self.shares(text, names)
-        within = _log_odds(SHIPPED, *inputs)
-        if self.across is None or language_of(text) == self.language:
+        within, across = _log_odds(self.calibrated.within, *inputs), self.calibrated.across
+        if across is None or language_of(text) == self.language:
             return _probability(within)
-        return _probability(max(within, _log_odds(self.across, *inputs)))  # of a row or a list no language is sure
+        return _probability(max(within, _log_odds(across, *inputs)))  # of a row or a list no language is sure
 
 
 def placed(probabilities: Sequence[float], rank: float) -> float:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket_retrieval.collection import Collection
-from hocket_retrieval.relevance import ACROSS, SHIPPED, Telling, placed, scorer_of
+from hocket_retrieval.relevance import BY_EMBEDDER, SHIPPED, Calibrated, Telling, placed, scorer_of
 from toys import ToyEmbedder
 
 WORDS = [f"{letter}{letter}" for letter in "abcdefgh"]
@@ -88,9 +88,10 @@ SENTENCES = {"english": "the notice period of the flat is long", "german": "die 
 @given(COSINES, st.sampled_from(sorted(SENTENCES)), st.sampled_from(sorted(SENTENCES)))
 def test_meaning_alone_may_do_across_languages_and_not_within_one(cosine: float, asked: str, written: str) -> None:
     """It never lowers a probability, and counts for nothing in a passage of the question's own language."""
-    (across,) = ACROSS.values()
+    (calibrated,) = BY_EMBEDDER.values()
     weights = {"flat": 2.0, "wohnung": 3.0}
-    plain, crossing = Telling(weights), Telling(weights, across, asked or "english")
+    plain = Telling(weights, Calibrated(calibrated.within))
+    crossing = Telling(weights, calibrated, asked or "english")
     one, other = (each.probability(cosine, SENTENCES[written], "") for each in (plain, crossing))
     assert other >= one
     if (written or "english") == (asked or "english"):
@@ -104,7 +105,7 @@ def test_an_embedder_of_one_language_scores_as_ever_and_one_of_many_by_another_n
 ) -> None:
     """The two sides of a pair must mean the same by a score."""
     before = scorer_of("cosine:1")
-    monkeypatch.setattr("hocket_retrieval.relevance.ACROSS", {"cosine:1": SHIPPED})
+    monkeypatch.setattr("hocket_retrieval.relevance.BY_EMBEDDER", {"cosine:1": Calibrated(SHIPPED)})
     assert scorer_of("cosine:1") != before
-    monkeypatch.setattr("hocket_retrieval.relevance.ACROSS", {"cosine:2": SHIPPED})
+    monkeypatch.setattr("hocket_retrieval.relevance.BY_EMBEDDER", {"cosine:2": Calibrated(SHIPPED)})
     assert scorer_of("cosine:1") == before

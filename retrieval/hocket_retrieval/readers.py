@@ -35,7 +35,7 @@ from .outline import MAX_PLACE_CHARS, joined
 if TYPE_CHECKING:
     from .stores.records import Outline
 
-READING = 6  # grows where other text, places or passages come out of the same file
+READING = 7  # grows where other text, places or passages come out of the same file
 _CODE = """
     ada adb ads asm astro awk bash bat c cc cfg cjs clj cljs cmake cmd conf cpp cr cs css cts cu cxx d dart diff el
     elm erl ex exs f f90 f95 fish for fs fsx gd geojson glsl go gql gradle graphql groovy h hcl hpp hrl hs ini ino

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from email import message_from_bytes
+from email.header import decode_header, make_header
 from email.message import EmailMessage
 from email.policy import EmailPolicy
 from pathlib import PurePosixPath
@@ -31,10 +32,12 @@ Attached = Callable[[str, bytes, Pictures], Content | None]  # of a name and byt
 
 
 class _Bounded(EmailPolicy):
-    """Of a longer header the beginning is read."""
+    """Of a longer header the beginning is parsed; one that is shown is read whole, and its parts are not told apart."""
 
     def header_fetch_parse(self, name: str, value: str) -> str:
         """As the class above says."""
+        if len(value) > MAX_HEADER_CHARS and name.title() in _FIELDS:
+            return " ".join(str(make_header(decode_header(value))).split())
         header: str = super().header_fetch_parse(name, value[:MAX_HEADER_CHARS])
         return header
 

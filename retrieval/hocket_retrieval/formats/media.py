@@ -12,6 +12,7 @@ from posixpath import normpath
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
+from . import drawings
 from .picture import FORMATS
 
 MAX_BYTES = 64 << 20  # of one picture
@@ -69,12 +70,23 @@ class Media:
 
     def notes(self) -> list[str]:
         """What a speaker has noted for each slide of PowerPoint, in their order; empty where there is nothing."""
+        related = [list(self._related(slide).values()) for slide in self._slides()]
+        return [_noted(self._part(next((name for name in names if "/notesSlide" in name), ""))) for names in related]
+
+    def on_slides(self) -> list[list[str]]:
+        """The words of the diagrams and charts of each slide of PowerPoint, in their order."""
+        return list(map(self.drawn_in, self._slides()))
+
+    def drawn_in(self, part: str) -> list[str]:
+        """The words of the diagrams and charts of a part, such as a Word file's `word/document.xml`."""
+        names = [name for name in self._related(part).values() if any(folder in name for folder in drawings.FOLDERS)]
+        return list(filter(None, (drawings.words(self._part(name)) for name in names)))
+
+    def _slides(self) -> list[str]:
         show = "ppt/presentation.xml"
         parts = self._related(show)
         keys = [_KEY.search(each[1]) for each in _SLIDE.finditer(self._text(show))]
-        slides = [parts.get(key[1], "") if key else "" for key in keys]
-        related = [list(self._related(slide).values()) for slide in slides]
-        return [_noted(self._part(next((name for name in names if "/notesSlide" in name), ""))) for names in related]
+        return [parts.get(key[1], "") if key else "" for key in keys]
 
     def _related(self, name: str) -> dict[str, str]:
         """The parts that a part refers to, by their keys."""

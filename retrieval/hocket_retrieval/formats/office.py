@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from . import open_text, slides
@@ -50,6 +50,7 @@ _PREPARED: Mapping[str, Callable[[bytes], bytes]] = {
     ".tex": document,
 }
 _SLIDE = re.compile(r"slide (\d+)")
+_DRAWN = "drawing"  # the place of a diagram or a chart
 _SLIDES = frozenset((".pptx", ".pptm", ".odp"))
 _TABLE = re.compile(r"(?m)^\|.*\|$(?:\n\|.*\|$)*")
 _BORDER = re.compile(rf"(?m)^(#{{1,6}}) (.*)$|{BREAK}")
@@ -75,7 +76,8 @@ def office(data: bytes, pictures: Pictures, suffix: str) -> Content:
     media = Media(data)
     sections = list(_with_pictures(_sections(text, titles, is_slides=is_slides), media, pictures))
     if is_paged:
-        sections = list(_with_notes(sections, media.notes()))
+        sections = list(_with_more(sections, list(_behind_slides(media))))
+    sections += [Section(words, _DRAWN) for words in media.drawn_in("word/document.xml")]
     title = found.metadata.get("title")
     return Content(title if isinstance(title, str) and title else titles.first, sections)
 
@@ -122,15 +124,21 @@ def _with_pictures(sections: Iterable[Section], media: Media, pictures: Pictures
         yield section._replace(text=text + each.text[start:])
 
 
-def _with_notes(sections: Iterable[Section], notes: Sequence[str]) -> Iterator[Section]:
-    """The notes of each slide behind it."""
-    waiting = deque(Section(text, f"slide {number}, notes") for number, text in enumerate(notes, 1))
+def _behind_slides(media: Media) -> Iterator[tuple[int, Section]]:
+    """What is read behind each slide, by its number: its diagrams and charts, and its speaker's notes."""
+    for number, (drawn, noted) in enumerate(zip(media.on_slides(), media.notes(), strict=True), 1):
+        yield from ((number, Section(words, f"slide {number}, {_DRAWN}")) for words in drawn)
+        yield number, Section(noted, f"slide {number}, notes")
+
+
+def _with_more(sections: Iterable[Section], more: Iterable[tuple[int, Section]]) -> Iterator[Section]:
+    waiting = deque(more)
     for section in sections:
         slide = _SLIDE.match(section.place)
-        while slide and waiting and len(notes) - len(waiting) + 1 < int(slide[1]):
-            yield waiting.popleft()
+        while slide and waiting and waiting[0][0] < int(slide[1]):
+            yield waiting.popleft()[1]
         yield section
-    yield from waiting
+    yield from (section for _, section in waiting)
 
 
 def _sections(text: str, titles: _Titles, *, is_slides: bool) -> Iterator[Section]:

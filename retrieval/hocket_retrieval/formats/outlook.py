@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from email.message import EmailMessage
 from typing import TYPE_CHECKING
 
+from .compressed_rtf import decompressed
 from .content import Content
 from .embedded import Pictures
 from .encodings import decoded
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _STREAM = "__substg1.0_{}{}"
 _FIELDS = {"Subject": ("0037",), "To": ("0E04",), "Cc": ("0E03",)}
 _SENDER_NAMES, _SENDER_ADDRESSES = ("0C1A", "0042"), ("5D01", "0C1F", "0065")
-_TEXT, _HTML, _DATA, _FILE_NAMES = "1000", "1013", "3701", ("3707", "3704", "3001")
+_TEXT, _HTML, _RTF, _DATA, _FILE_NAMES = "1000", "1013", "1009", "3701", ("3707", "3704", "3001")
 _PROPERTIES, _HEAD, _INNER_HEAD, _ROW = "__properties_version1.0", 32, 24, 16  # bytes
 _MAIL = "/__substg1.0_3701000D"  # in an attachment that is a mail
 _MEETING = {"Start": 0x820D, "End": 0x820E}  # times of an appointment, by their long ids (MS-OXPROPS)
@@ -33,7 +34,7 @@ _LAST = 1 << 61  # of 100 ns: year 8900, and some programs write the last moment
 
 
 def outlook(data: bytes, pictures: Pictures, attached: Attached) -> Content:
-    """Such a mail, as the same one from another program. Raises OSError where it is none."""
+    """Such a mail, as the same one from another program. Raises OSError where it is none, and DocumentError."""
     from olefile import OleFileIO
 
     with OleFileIO(io.BytesIO(data)) as file:
@@ -52,6 +53,8 @@ def _message(file: OleFileIO, folder: str = "") -> EmailMessage:
     text, page = _text(file, folder, _TEXT), _bytes(file, f"{folder}/{_STREAM.format(_HTML, '0102')}".lstrip("/"))
     is_page = bool(page) and not text.strip()
     message.set_content(decoded(page) if is_page else text, subtype="html" if is_page else "plain")
+    if not text.strip() and not page and (rich := _bytes(file, f"{folder}/{_STREAM.format(_RTF, '0102')}".lstrip("/"))):
+        message.add_attachment(decompressed(rich), maintype="application", subtype="rtf")
     if meeting := _meeting(file, folder, times):
         message.add_attachment(meeting)
     for each in _folders(file, folder):

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import DocumentError
+from . import xfa
 from .content import MAX_SECTIONS, Content, Section, listed
 from .headings import Headings
 from .pdf_notes import Note, files_on, has_notes, notes_of
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage
 
 _PASSWORD = "password"
+_DYNAMIC = "a form that only Adobe's programs show (XFA), which is not read: print it into a pdf file there"
 _SEARCHED = 20_000  # characters of a page in which a heading is looked for
 _MAX_ON_PAGE = 64
 _DOTS_PER_POINT = 200 / 72
@@ -49,6 +51,10 @@ def pdf(data: bytes, recognise: Recognise | None = None) -> Content:
     notice = _notice(pages, scans, files, is_missing=recognise is None)
     noted = [_with_notes(text, page) for text, page in zip(pages, read, strict=True)]
     sections = list(_sections(noted, _bookmarks(document)))
+    if xfa.is_dynamic(document):
+        form = xfa.form(document)
+        sections.insert(0, Section(form, "form"))
+        notice = "; ".join(filter(None, ("" if form else _DYNAMIC, notice)))
     return Content(document.get_metadata_dict().get("Title", ""), sections, notice)
 
 

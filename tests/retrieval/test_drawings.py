@@ -15,7 +15,7 @@ import pytest
 from compound_files import compound
 from hypothesis import given
 from hypothesis import strategies as st
-from office_files import docx, paragraph, slides
+from office_files import docx, paragraph, slides, xlsx
 
 from hocket_retrieval.errors import DocumentError
 from hocket_retrieval.formats.compressed_rtf import decompressed
@@ -91,6 +91,29 @@ def test_diagrams_and_charts_of_slides_stand_behind_theirs() -> None:
     words_of = [" ".join(found.text.split()).index(each) for each in ("First.", "Board", "Second.", "Members Adults")]
     assert words_of == sorted(words_of)
     assert [place for _, place in found.outline if "drawing" in place] == ["slide 1, drawing", "slide 2, drawing"]
+
+
+def test_notes_and_text_boxes_of_a_sheet_are_read_behind_its_rows() -> None:
+    """Of a thread of comments its own words, not those for programs that know no threads."""
+    box = f'<x:wsDr xmlns:x="x" xmlns:a="{_MAIN}/main"><x:sp><x:txBody><a:p><a:r><a:t>Ask Inga.</a:t></a:r></a:p>'
+    note = "<comments xmlns='m'><commentList><comment ref='B2'><text><r><t>Not </t></r><r><t>paid</t></r></text>"
+    parts = {
+        "xl/worksheets/_rels/sheet1.xml.rels": relations("../comments1.xml", "../drawings/drawing1.xml"),
+        "xl/comments1.xml": f"{note}</comment></commentList></comments>",
+        "xl/drawings/drawing1.xml": f"{box}</x:txBody></x:sp></x:wsDr>",
+    }
+    found = read(Path("a.xlsx"), with_parts(xlsx("Rent", [["Month", "Sum"], ["May", "780"]]), parts))
+    assert found.text.endswith("\n\nB2: Not paid\nAsk Inga.")
+    assert found.outline[-1][1] == "sheet Rent, notes"
+    thread = "<ThreadedComments xmlns='t'><threadedComment ref='B2'><text>Paid in June</text></threadedComment>"
+    parts |= {
+        "xl/worksheets/_rels/sheet1.xml.rels": relations(
+            "../comments1.xml", "../threadedComments/threadedComment1.xml"
+        ),
+        "xl/threadedComments/threadedComment1.xml": f"{thread}</ThreadedComments>",
+    }
+    found = read(Path("a.xlsx"), with_parts(xlsx("Rent", [["Month", "Sum"], ["May", "780"]]), parts))
+    assert found.text.endswith("\n\nB2: Paid in June")
 
 
 @pytest.mark.parametrize("part", [b"", b"<broken", b"<c:x xmlns:c='c'/>"])

@@ -12,7 +12,7 @@ from posixpath import normpath
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
-from . import drawings
+from . import drawings, sheet_notes
 from .picture import FORMATS
 
 MAX_BYTES = 64 << 20  # of one picture
@@ -58,15 +58,16 @@ class Media:
 
     def of_sheets(self) -> list[list[bytes]]:
         """Those of each sheet of an Excel workbook, in the order of the sheets."""
-        book = "xl/workbook.xml"
-        parts = self._related(book)
-        keys = [_KEY.search(each[1]) for each in _SHEET.finditer(self._text(book))]
-        sheets = [parts.get(key[1], "") if key else "" for key in keys]
         return [
             [picture for drawing in self._related(sheet).values() for name in self._related(drawing).values()
              if (picture := self._picture(name))]
-            for sheet in sheets
+            for sheet in self._sheets()
         ]  # fmt: skip
+
+    def beside_cells(self) -> list[str]:
+        """The notes, comments and text boxes of each sheet of an Excel workbook, in the order of the sheets."""
+        related = [self._related(sheet).values() for sheet in self._sheets()]
+        return [sheet_notes.notes({name: self._part(name) for name in names}) for names in related]
 
     def notes(self) -> list[str]:
         """What a speaker has noted for each slide of PowerPoint, in their order; empty where there is nothing."""
@@ -81,6 +82,12 @@ class Media:
         """The words of the diagrams and charts of a part, such as a Word file's `word/document.xml`."""
         names = [name for name in self._related(part).values() if any(folder in name for folder in drawings.FOLDERS)]
         return list(filter(None, (drawings.words(self._part(name)) for name in names)))
+
+    def _sheets(self) -> list[str]:
+        book = "xl/workbook.xml"
+        parts = self._related(book)
+        keys = [_KEY.search(each[1]) for each in _SHEET.finditer(self._text(book))]
+        return [parts.get(key[1], "") if key else "" for key in keys]
 
     def _slides(self) -> list[str]:
         show = "ppt/presentation.xml"

@@ -33,11 +33,13 @@ def sheets(data: bytes, pictures: Pictures, suffix: str) -> Content:
 
     package, whole = _Package(), packaged(data, "spreadsheet") if suffix == ".fods" else data
     book = CalamineWorkbook.from_filelike(io.BytesIO(changed(whole, package.prepared)))
-    names, found, drawn = book.sheet_names, list[Section](), Media(data).of_sheets()
+    names, found, media = book.sheet_names, list[Section](), Media(data)
+    drawn, noted = media.of_sheets(), media.beside_cells()
     for number, name in enumerate(names):
         sheet = book.get_sheet_by_name(name)
         rows = list(row_texts(_rows(sheet), _merged(sheet, package.merged[number : number + 1])))
         found += _named(name, sections(rows, MAX_SECTIONS // len(names) or 1, f"sheet {name}"))
+        found += [Section(text, f"sheet {name}, notes") for text in noted[number : number + 1] if text]
         found += [pictures.section(shown, f"sheet {name}") for each in drawn[number : number + 1] for shown in each]
     return Content(package.title, found)
 

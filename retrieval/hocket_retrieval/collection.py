@@ -32,6 +32,7 @@ from .search import Searcher, SearchResult, check_query
 from .secrets_apart import why_apart
 from .sentences import Sentence, extract
 from .skipped import SkippedFiles
+from .stores.by_words import ByWords
 from .stores.opening import open_store
 from .stores.protocol import DocumentStore
 from .stores.records import Change, Document, DocumentInfo, NewChunk, OnStored
@@ -50,14 +51,14 @@ log = structlog.get_logger(__name__)
 class CollectionStatus:
     """How a collection is. `stale` documents wait to be made anew, `queued` files to be ingested.
 
-    None can be searched while vectors of another embedder are among them.
+    While vectors of another embedder are among them, all are searched `by_words` alone.
     """
 
     documents: int
     chunks: int
     stale: int
     queued: int
-    is_searchable: bool
+    by_words: bool
 
 
 class Removal(NamedTuple):
@@ -105,6 +106,8 @@ class Collection:
         self.embedder = embedder
         self._chunk_words = chunk_words
         self._searcher = Searcher(self._store, embedder, reranker, self.graph.subgraphs_of)
+        by_words = ByWords(self._store, embedder.dimension)
+        self._by_words = Searcher(by_words, embedder, reranker, self.graph.subgraphs_of)
         self._ingester = Ingester(
             self._store,
             self._waiting,
@@ -154,9 +157,7 @@ class Collection:
         Raises QueryError, IndexBuilding.
         """
         query = check_query(query, k)
-        if not self._renewed:
-            self._check_renewed()
-        result = self._searcher.search(
+        result = self._searching().search(
             query,
             k,
             scorer,
@@ -173,11 +174,8 @@ class Collection:
     def score(
         self, query: str, places: Sequence[tuple[str, int]], scorer: str = "", ranks: Sequence[float] = ()
     ) -> list[float]:
-        """Score chunks, by (document, ordinal), against a text. Raises QueryError, IndexBuilding, PassageGone."""
-        query = check_query(query, len(places))
-        if not self._renewed:
-            self._check_renewed()
-        return self._searcher.score(query, places, scorer, ranks)
+        """Score chunks, by (document, ordinal), against a text. Raises QueryError, PassageGone."""
+        return self._searching().score(check_query(query, len(places)), places, scorer, ranks)
 
     def weigh(self, query: str, texts: Sequence[str], scorer: str = "", names: Sequence[str] = ()) -> list[float]:
         """The same for texts that are not in the collection, perhaps with the names above each. Raises QueryError."""
@@ -281,7 +279,7 @@ class Collection:
         with self._store.moment() as moment:
             stale = moment.stale(self._ingester.recipe)
             of_others = any(recipe.partition(" ")[0] != self.embedder.fingerprint for recipe in moment.recipes())
-            return CollectionStatus(*moment.totals(), len(stale), len(self._waiting.files()), not of_others)
+            return CollectionStatus(*moment.totals(), len(stale), len(self._waiting.files()), of_others)
 
     def stop(self) -> None:
         """End the job under way, and every later one, at its next batch; what it did is kept."""
@@ -341,13 +339,10 @@ class Collection:
             moved = [name for name in gone if (document := moment.document(name)) and document.text in texts]
         return len(self.remove(moved).removed)
 
-    def _check_renewed(self) -> None:
-        """Only a start can find documents of another embedder."""
-        status = self.status()
-        if not status.is_searchable:
-            text = f"{status.stale} of {status.documents} documents are still to be embedded anew"
-            raise IndexBuilding(text, "wait until the retrieval daemon has finished; its status tells how far it is")
-        self._renewed = True
+    def _searching(self) -> Searcher:
+        """What searches now; only a start can find documents of another embedder."""
+        self._renewed = self._renewed or not self.status().by_words
+        return self._searcher if self._renewed else self._by_words
 
     def _check_empty(self) -> None:
         """A store without documents is a fine store, unless its first ones are on their way."""

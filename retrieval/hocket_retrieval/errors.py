@@ -4,7 +4,7 @@ BadRequest
 ├── QueryError      the query cannot be searched as it stands
 └── DocumentError   one file cannot be read; the others of the same job go on
 Unavailable
-├── IndexBuilding   documents are being re-embedded; wait, or watch the status
+├── IndexBuilding   nothing can be searched yet; wait, or watch the status
 ├── PassageGone     a passage found before has been removed since
 ├── VectorsGone     a document's vectors were dropped before it was stored
 └── StoreFull       the disk takes no more
@@ -27,7 +27,7 @@ class DocumentError(BadRequest):
 
 
 class IndexBuilding(Unavailable):
-    """Searching now would miss documents or compare vectors of two embedders."""
+    """The daemon is loading, or the first documents are on their way: nothing can be searched yet."""
 
 
 class PassageGone(Unavailable):

@@ -17,7 +17,7 @@ from .finding import Finding, Found, Sought
 from .heads import Placed, headed
 from .recency import Older
 from .scoring import Ranked, Scoring
-from .stores.protocol import DocumentStore
+from .stores.protocol import Readable
 
 MAX_QUERY_CHARS = 8_000
 MAX_PASSAGES = 64
@@ -64,7 +64,7 @@ class Searcher:
 
     def __init__(
         self,
-        store: DocumentStore,
+        store: Readable,
         embedder: Embedder,
         reranker: Reranker | None = None,
         subgraphs_of: Callable[[Sequence[int]], Sequence[int]] = lambda ids: [0] * len(ids),

@@ -12,6 +12,8 @@ import pytest
 from hocket_bus.errors import Cancelled
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.errors import IndexBuilding
+from hocket_retrieval.heads import above
+from hocket_retrieval.relevance import Telling, placed
 from processes import guarded, with_helpers
 from waiting import WAIT_S
 
@@ -151,7 +153,7 @@ def test_a_killed_ingestion_goes_on_where_it_stopped(tmp_path, toys):
         assert (status.documents + status.queued, status.chunks) == (3, 20 * status.documents)
         collection.resume()
 
-        assert collection.status() == (type(collection.status()))(3, 60, 0, 0, is_searchable=True)
+        assert collection.status() == (type(collection.status()))(3, 60, 0, 0, by_words=False)
         assert len(embedder.embedded) == 28
         assert "b number 19" in first(collection, "b number 19").text
 
@@ -265,25 +267,27 @@ def test_many_searches_and_changes_at_once(tmp_path, toys):
         assert len({version for version, _ in parts}) == 1
 
 
-@pytest.mark.parametrize("change", ["embedder", "chunk_words"])
+@pytest.mark.parametrize("change", ["embedder", "longer vectors", "chunk_words"])
 def test_another_embedder_or_chunk_length_makes_all_anew(tmp_path, toys, files, change):
-    """Without the files. Until no vector is another embedder's, searching and scoring are clear errors."""
+    """Without the files. Until no vector is another embedder's, passages are found and scored by their words alone."""
     with Collection(tmp_path / "state", toys()) as collection:
         collection.ingest([files])
     for file in files.iterdir():
         file.unlink()
-    toy = toys("other") if change == "embedder" else toys()
+    toy = {"embedder": toys("other"), "longer vectors": toys("other", 128)}.get(change, toys())
     words = 8 if change == "chunk_words" else 64
 
     with Collection(tmp_path / "state", toy, chunk_words=words) as collection:
-        if change == "embedder":
-            with pytest.raises(IndexBuilding, match="3 of 3"):
-                collection.search("harbour", 3)
-            with pytest.raises(IndexBuilding, match="3 of 3"):
-                collection.score("harbour", [(str(files / "harbour.txt"), 0)])
-        else:
-            assert "harbour" in first(collection, "Fendwick harbour").text
+        assert collection.status().by_words is (change != "chunk_words")
+        assert "harbour" in first(collection, "Fendwick harbour").text
+        if change != "chunk_words":
+            with collection.store.moment() as moment:
+                chunk, telling = moment.chunk_at(str(files / "harbour.txt"), 0), Telling.of(moment, "harbour", "")
+            of_words = placed([telling.probability(0.0, chunk.text, above(chunk))], 0.0)
+            assert collection.score("harbour", [(chunk.document, 0)]) == [pytest.approx(of_words)]
+            assert not collection.search("zzz", 3).passages
         assert collection.resume().replaced == 3
+        assert not collection.status().by_words
         assert len(collection.score("harbour", [(str(files / "harbour.txt"), 0)])) == 1
         assert "harbour" in first(collection, "Fendwick harbour").text
         assert collection.status().chunks == (6 if words == 8 else 3)

@@ -103,12 +103,16 @@ class Moment(TextIndex, VectorIndex, Protocol):
         ...
 
 
-class DocumentStore(Protocol):
-    """A store of documents. Reads may come from any thread, writes take turns; raises StoreError, StoreFull."""
+class Readable(Protocol):
+    """What searches need of a store, from any thread."""
 
     def moment(self) -> AbstractContextManager[Moment]:
         """All reads inside see one and the same state of the documents."""
         ...
+
+
+class DocumentStore(Readable, Protocol):
+    """A store of documents. Reads may come from any thread, writes take turns; raises StoreError, StoreFull."""
 
     def put_vectors(self, digests: Sequence[bytes], vectors: Vectors) -> None:
         """Keep the vectors of texts, rows of `vectors` by digest; known digests are left as they are."""

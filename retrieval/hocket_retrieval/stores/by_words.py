@@ -1,0 +1,57 @@
+"""A store whose vectors are of another embedder: its passages are found, and compared, by their words alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import cast
+
+import numpy as np
+
+from .protocol import Moment, Readable
+from .records import Chunk, Vectors
+
+
+class ByWords:
+    """The reads of a store, whose vectors count as zeros of this `dimension`: they are as far from any question."""
+
+    def __init__(self, store: Readable, dimension: int) -> None:
+        self._store = store
+        self._nowhere = np.zeros(dimension, np.float32)
+
+    @contextmanager
+    def moment(self) -> Iterator[Moment]:
+        """All reads inside see one and the same state of the documents."""
+        with self._store.moment() as moment:
+            yield cast("Moment", _WithoutVectors(moment, self._nowhere))
+
+
+class _WithoutVectors:
+    """All that a moment has, but for vectors."""
+
+    def __init__(self, moment: Moment, nowhere: Vectors) -> None:
+        self._moment = moment
+        self._nowhere = nowhere
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._moment, name)
+
+    def by_meaning(self, _vector: Vectors, _limit: int, _within: tuple[str, ...] = ()) -> dict[int, float]:
+        """Nothing is near."""
+        return {}
+
+    def chunks(self, ids: Iterable[int]) -> Iterator[Chunk]:
+        """As of the moment."""
+        return map(self._without, self._moment.chunks(ids))
+
+    def chunk_at(self, document: str, ordinal: int) -> Chunk | None:
+        """As of the moment."""
+        chunk = self._moment.chunk_at(document, ordinal)
+        return chunk and self._without(chunk)
+
+    def chunks_of(self, document: str, first: int, end: int) -> list[Chunk]:
+        """As of the moment."""
+        return list(map(self._without, self._moment.chunks_of(document, first, end)))
+
+    def _without(self, chunk: Chunk) -> Chunk:
+        return chunk._replace(vector=self._nowhere)

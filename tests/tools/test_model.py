@@ -7,23 +7,28 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 from dataclasses import replace
+from importlib import resources
 from pathlib import Path
 
+import numpy as np
 import pytest
 from packed_file import packed_file
 from typer.testing import CliRunner
 
-from hocket_bus.errors import BadConfiguration, Unavailable
+from hocket_bus.errors import BadConfiguration, BadRequest, Unavailable
 from hocket_daemon.engine.catalog.automatic import place_of
 from hocket_daemon.engine.catalog.catalogue import CATALOGUE, HubFile, PackageFile
 from hocket_daemon.engine.catalog.store import place
 from hocket_retrieval.embedder import Embedder
+from hocket_retrieval.relevance import BY_EMBEDDER
 from hocket_tools.commands.model import app
 from hocket_tools.models.embedders import EMBEDDERS
 from hocket_tools.models.listed import proposed
 from hocket_tools.models.package import fetched, in_package
+from hocket_tools.models.packed_embedder import read, write
 
 MODEL = CATALOGUE["smollm2"]
 assert isinstance(MODEL.gguf, PackageFile)
@@ -177,11 +182,33 @@ def test_a_model_that_is_not_here_is_one_line_at_once(command: str) -> None:
     assert "hocket model list" in done.exception.remedy
 
 
+def made_of(packed: bytes, centre: str) -> str:
+    """The fingerprint of the embedder that a packed file means."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        (resources.files("hocket_tools") / "models" / centre).open("rb") as at,
+    ):
+        file = Path(folder) / "model.bin"
+        file.write_bytes(packed)
+        write(read(file), np.load(at).astype(np.float32), Path(folder))
+        return Embedder(folder).fingerprint
+
+
+def test_embedders_with_a_calibration_are_those_that_are_known() -> None:
+    """Else a score would mean something else than was measured, and nobody would say so."""
+    assert {known.fingerprint for known in EMBEDDERS.values()} == set(BY_EMBEDDER)
+
+
 @pytest.mark.parametrize("name", EMBEDDERS)
 def test_an_embedder_is_got_by_its_name_and_used_by_it(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Its wheel is taken whatever machine it was built for; the folder is there whole, and it is no language model."""
     known = EMBEDDERS[name]
     told = index(monkeypatch, packed_file(width=384), known.file.file)
+    refused = CliRunner().invoke(app, ["get", name])
+    assert isinstance(refused.exception, BadRequest)
+    assert not place(name).exists()
+    told.clear()
+    monkeypatch.setitem(EMBEDDERS, name, replace(known, fingerprint=made_of(packed_file(width=384), known.centre)))
     done = CliRunner().invoke(app, ["get", name])
     assert done.exit_code == 0, done.output
     for word in (known.licence, known.file.package, f'embedder = "{name}"'):

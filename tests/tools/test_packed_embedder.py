@@ -15,7 +15,7 @@ from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer
 
 from hocket_retrieval.bert import Bert, is_bert
-from hocket_retrieval.embedder import Embedder, digest_of
+from hocket_retrieval.embedder import Embedder, Vectors, digest_of
 from hocket_tools.models.packed_embedder import Packed, read, write
 
 TEXTS = ["the singing", "a  query\tof the Ü\n", "①", "", "the " * 60]
@@ -74,10 +74,11 @@ def test_a_question_and_a_document_have_the_prompts_that_the_model_was_trained_w
     np.testing.assert_allclose(embedder.documents(["the ring"])[0], _raw(folder, "passage: the ring"), atol=1e-5)
 
 
-def _raw(folder: Path, text: str) -> np.ndarray:
+def _raw(folder: Path, text: str) -> Vectors:
     bert = Bert(folder).to("cpu")
     with torch.inference_mode():
-        return torch.nn.functional.normalize(bert(bert.preprocess([text])), dim=1).numpy()[0]
+        row: Vectors = torch.nn.functional.normalize(bert(bert.preprocess([text])), dim=1)[0].numpy()
+    return row
 
 
 @settings(max_examples=200, deadline=None)

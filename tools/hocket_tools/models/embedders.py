@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import resources
 
+from hocket_bus.errors import BadRequest
 from hocket_daemon.engine.catalog.catalogue import PackageFile
 from hocket_daemon.engine.catalog.renewed import renewed
 from hocket_daemon.engine.catalog.store import place
@@ -20,7 +21,7 @@ class KnownEmbedder:
     """An embedder, and the file of a package that it is made of (packed_embedder.py).
 
     `download` and `bytes` are those of the package and of the folder that is made; `centre` is a file beside this one
-    (lab/hocket_lab/centre.py).
+    (lab/hocket_lab/centre.py). Whoever has the `fingerprint` makes the same vectors.
     """
 
     title: str
@@ -31,6 +32,7 @@ class KnownEmbedder:
     use: str
     file: PackageFile
     centre: str
+    fingerprint: str
 
 
 EMBEDDERS = {
@@ -38,7 +40,7 @@ EMBEDDERS = {
         title="multilingual-e5-small, weights of four bits",
         licence="MIT",
         download=91_165_692,
-        bytes=295_000_000,
+        bytes=286_800_000,
         memory=750_000_000,
         use="an embedder of a hundred languages: a question in one finds notes in another",
         file=PackageFile(
@@ -49,16 +51,25 @@ EMBEDDERS = {
             platform="manylinux2014_x86_64",
         ),
         centre="multilingual-e5-small.npy",
+        fingerprint="cosine:9c7020a12d153f00",
     ),
 }
+
+
+_REMEDY = "get it again; where it stays so, another hocket made this one: see its changelog"
 
 
 def install_embedder(name: str, *, again: bool, progress: Callable[[str], None]) -> None:
     """Make the folder of an embedder of EMBEDDERS. Raises BadRequest and Unavailable; it is then as it was."""
     import numpy as np
 
+    from hocket_retrieval.embedder import Embedder
+
     known = EMBEDDERS[name]
     with writing_models(), renewed(place(name), empty=again) as folder, fetched(known.file) as file:
         progress("reading tokenizer and weights")
         with (resources.files("hocket_tools") / "models" / known.centre).open("rb") as centre:
             write(read(file), np.load(centre).astype(np.float32), folder)
+        progress("checking it")
+        if Embedder(str(folder)).fingerprint != known.fingerprint:
+            raise BadRequest(f"what was made of {known.file.package} is not {name} as it is known", _REMEDY)

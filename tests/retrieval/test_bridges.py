@@ -127,3 +127,25 @@ def test_any_text_has_a_trail_or_none(query: str, text: str, title: str) -> None
         assert 0 < len(trail.names) <= MAX_MENTIONS + 1
         assert all(trail.names)
         assert all(trail.rest)
+
+
+def test_a_second_vector_is_made_only_where_a_passage_leads_on(
+    notes: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes the most time of a search, and most questions lead nowhere; what is found is the same."""
+    embedded, query = list[str](), notes.embedder.query
+
+    def counted(text: str) -> object:
+        embedded.append(text)
+        return query(text)
+
+    monkeypatch.setattr(notes.embedder, "query", counted)
+    (bakery,) = notes.search(QUESTION, 1).passages
+    assert (bakery.document, [each.document for each in bakery.led]) == ("bakery.md", ["brandt.md"])
+    assert len(embedded) == 2
+    embedded.clear()
+    leads_nowhere = "When was the founder of the bakery by the harbour knighted?"
+    (found,) = notes.search(leads_nowhere, 1).passages
+    assert (found.document, found.led) == ("bakery.md", ())
+    assert notes.search(leads_nowhere, 1).trail is not None
+    assert embedded == [leads_nowhere] * 2

@@ -278,3 +278,12 @@ def test_an_unknown_model_is_a_clear_error(tmp_path):
     for kind in (Embedder, Reranker):
         with pytest.raises(ModelError, match="sentence-transformers folder"):
             kind(str(tmp_path))
+
+
+def test_what_came_without_a_file_is_not_looked_for_on_the_disk(collection, monkeypatch):
+    """It has no path for a name, and counts as here; of equal texts the first is taken, and no other is read."""
+    looked_for = []
+    monkeypatch.setattr("hocket_retrieval.finding.is_gone", lambda path: not looked_for.append(path))
+    collection.add([(f"note {at}", "", "The rye bread of the harbour.") for at in range(3)])
+    assert [each.document for each in collection.search("rye bread", 3).passages] == ["note 0"]
+    assert not looked_for

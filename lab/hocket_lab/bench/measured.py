@@ -80,6 +80,10 @@ MEASURED: Mapping[str, tuple[str, ...]] = {  # by words of a command; of several
     "bench link": ("lab/bench/link.py", "lab/link"),
     "bench load": (*_JOINT, "lab/bench/load.py", "lab/bench/scripted.py"),
     "bench migration": (*_DISPATCHED, "lab/bench/migration.py"),
+    "bench languages": (
+        *(*_JOINT, "lab/bench/languages.json", "lab/bench/languages.py", "lab/bench/newcomer.json"),
+        *("tools/models/embedders.py", "tools/models/packed_embedder.py"),
+    ),
     "bench newcomer": (*_JOINT, "lab/bench/newcomer.json", "lab/bench/newcomer.py"),
     "bench overhead": (
         *("bus", "client", "daemon/aggregation", "daemon/engine/sampling/distribution.py", "daemon/serving"),

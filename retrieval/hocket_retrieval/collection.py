@@ -340,7 +340,7 @@ class Collection:
         return len(self.remove(moved).removed)
 
     def _searching(self) -> Searcher:
-        """What searches now; only a start can find documents of another embedder."""
+        """Return the searcher for now: by words alone while vectors of another embedder are left, from a start on."""
         self._renewed = self._renewed or not self.status().by_words
         return self._searcher if self._renewed else self._by_words
 

@@ -33,7 +33,7 @@ class Calibration(NamedTuple):
 
 
 class Calibrated(NamedTuple):
-    """What holds with an embedder: of passages in the question's language, and of those `across` languages.
+    """Calibrations for an embedder: of passages in the question's language, and of those `across` languages.
 
     `across` is None for an embedder that knows one language.
     """

@@ -94,7 +94,7 @@ def test_diagrams_and_charts_of_slides_stand_behind_theirs() -> None:
 
 
 def test_notes_and_text_boxes_of_a_sheet_are_read_behind_its_rows() -> None:
-    """Of a thread of comments its own words, not those for programs that know no threads."""
+    """A thread of comments is read by its own words, not by those for programs that know no threads."""
     box = f'<x:wsDr xmlns:x="x" xmlns:a="{_MAIN}/main"><x:sp><x:txBody><a:p><a:r><a:t>Ask Inga.</a:t></a:r></a:p>'
     note = "<comments xmlns='m'><commentList><comment ref='B2'><text><r><t>Not </t></r><r><t>paid</t></r></text>"
     parts = {
@@ -119,6 +119,11 @@ def test_notes_and_text_boxes_of_a_sheet_are_read_behind_its_rows() -> None:
 @pytest.mark.parametrize("part", [b"", b"<broken", b"<c:x xmlns:c='c'/>"])
 def test_a_drawing_that_is_damaged_or_empty_says_nothing(part: bytes) -> None:
     assert words(part) == ""
+
+
+def test_a_point_without_a_number_costs_no_document() -> None:
+    """It is read as the first."""
+    assert words(b"<c:x xmlns:c='c'><c:ser><c:val><c:pt idx='x'><c:v>7</c:v></c:pt></c:val></c:ser></c:x>") == "7"
 
 
 def test_of_several_levels_of_names_the_innermost_counts() -> None:
@@ -206,7 +211,7 @@ def form(template: bytes, values: bytes) -> bytes:
 
 
 def test_a_form_that_no_page_shows_is_read() -> None:
-    """What is printed on it, and what is filled in."""
+    """Printed texts first, then filled in values."""
     found = read(Path("a.pdf"), form(TEMPLATE, VALUES))
     assert found.text.startswith("Tenancy form\nMonthly rent\nrent: 780 euros")
     assert found.notice == ""

@@ -68,7 +68,7 @@ def test_the_centre_is_taken_off_vectors_of_length_one(packed: Packed, folder: P
 
 
 def test_a_question_and_a_document_have_the_prompts_that_the_model_was_trained_with(folder: Path) -> None:
-    """What is embedded is `query: …` and `passage: …`."""
+    """The texts that are embedded are `query: …` and `passage: …`."""
     embedder = Embedder(str(folder))
     np.testing.assert_allclose(embedder.query("the ring"), _raw(folder, "query: the ring"), atol=1e-5)
     np.testing.assert_allclose(embedder.documents(["the ring"])[0], _raw(folder, "passage: the ring"), atol=1e-5)

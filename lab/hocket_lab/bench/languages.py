@@ -132,7 +132,7 @@ def _ask(client: Client, question: str, settings: Settings) -> tuple[str, bool]:
 
 
 def _claim(report: Report) -> None:
-    """Of an embedder of many languages: others are found across languages, and German is as good as English."""
+    """Check that an embedder of many languages finds notes across languages, and answers in German as in English."""
     report.claims.clear()
     for embedder in dict.fromkeys(str(row["embedder"]) for row in report.rows if row["embedder"] != EMBEDDER):
         across = [row for row in report.rows if row["part"] == FOUND and row["notes"] != row["asked in"]]

@@ -34,7 +34,7 @@ def _values(series: ElementTree.Element) -> Iterator[str]:
 def _points(series: ElementTree.Element, name: str) -> list[str]:
     """The values of a part of a series, in their order; of several levels of names the innermost, which comes first."""
     found = {
-        int(point.get("idx", "0")): value.text or ""
+        int(at) if (at := point.get("idx", "")).isdecimal() else 0: value.text or ""
         for point in reversed(series.findall(f"{{*}}{name}//{{*}}pt"))
         if (value := point.find("{*}v")) is not None
     }

@@ -32,7 +32,7 @@ Attached = Callable[[str, bytes, Pictures], Content | None]  # of a name and byt
 
 
 class _Bounded(EmailPolicy):
-    """Of a longer header the beginning is parsed; one that is shown is read whole, and its parts are not told apart."""
+    """Parse the beginning of a longer header; read one that is shown whole, without telling its parts apart."""
 
     def header_fetch_parse(self, name: str, value: str) -> str:
         """As the class above says."""

@@ -125,7 +125,7 @@ def _with_pictures(sections: Iterable[Section], media: Media, pictures: Pictures
 
 
 def _behind_slides(media: Media) -> Iterator[tuple[int, Section]]:
-    """What is read behind each slide, by its number: its diagrams and charts, and its speaker's notes."""
+    """Yield the sections behind each slide, with its number: diagrams and charts, and the speaker's notes."""
     for number, (drawn, noted) in enumerate(zip(media.on_slides(), media.notes(), strict=True), 1):
         yield from ((number, Section(words, f"slide {number}, {_DRAWN}")) for words in drawn)
         yield number, Section(noted, f"slide {number}, notes")

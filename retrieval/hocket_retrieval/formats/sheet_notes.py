@@ -1,4 +1,4 @@
-"""What is written on a sheet of Excel beside its cells: notes and comments of cells, and text boxes."""
+"""Texts beside the cells of an Excel sheet: notes and comments of cells, and text boxes."""
 
 from __future__ import annotations
 

@@ -41,16 +41,16 @@ class _WithoutVectors:
         return {}
 
     def chunks(self, ids: Iterable[int]) -> Iterator[Chunk]:
-        """As of the moment."""
+        """Yield the chunks of these ids, in this order, without their vectors."""
         return map(self._without, self._moment.chunks(ids))
 
     def chunk_at(self, document: str, ordinal: int) -> Chunk | None:
-        """As of the moment."""
+        """Return the chunk at a place, without its vector; None where it is not here."""
         chunk = self._moment.chunk_at(document, ordinal)
         return chunk and self._without(chunk)
 
     def chunks_of(self, document: str, first: int, end: int) -> list[Chunk]:
-        """As of the moment."""
+        """Return the chunks of a document in a range of ordinals, without their vectors."""
         return list(map(self._without, self._moment.chunks_of(document, first, end)))
 
     def _without(self, chunk: Chunk) -> Chunk:

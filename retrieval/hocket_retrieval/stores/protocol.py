@@ -104,7 +104,7 @@ class Moment(TextIndex, VectorIndex, Protocol):
 
 
 class Readable(Protocol):
-    """What searches need of a store, from any thread."""
+    """Reads of a store, from any thread, as searches need them."""
 
     def moment(self) -> AbstractContextManager[Moment]:
         """All reads inside see one and the same state of the documents."""

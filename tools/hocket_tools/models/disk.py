@@ -1,4 +1,4 @@
-"""What a full disk means to somebody who gets a model."""
+"""A full disk as an error with a remedy, for somebody who gets a model."""
 
 from __future__ import annotations
 

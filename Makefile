@@ -32,7 +32,7 @@ test-long: install open-webui .venv-fuzz/ready .venv-clients/ready ## run every 
 	$(BIN)/python -m pytest -q
 	$(MAKE) test-vllm WHAT="long or not long"
 	$(BIN)/hocket model get smollm2 --float
-	$(BIN)/python -m pytest -q --model smollm2 $(addprefix tests/pair/test_,kills.py cuts.py exactness.py model_on_a_server.py) tests/tools/test_privacy.py
+	$(BIN)/python -m pytest -q --model smollm2 $(addprefix tests/pair/,faults/test_kills.py faults/test_cuts.py aggregation/test_exactness.py aggregation/test_model_on_a_server.py) tests/tools/commands/test_privacy.py
 
 test-services: install ## boot the systemd units on two machines, by the commands of docs/systemd.md; as root
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -rs -m long tests/services
@@ -45,7 +45,7 @@ install-vllm: ## make .venv-vllm, with vLLM's build for CPUs, for test-vllm
 
 test-vllm: install-vllm ## run the tests of vLLM on a CPU; WHAT="long or not long" runs all of them
 	OMP_NUM_THREADS=1 .venv-vllm/bin/python -m pytest -q -W default -k vllm -m "$(or $(WHAT),not long)" \
-		tests/engine/test_language_model.py $(addprefix tests/engine/test_vllm,.py _heads.py) $(addprefix tests/pair/test_vllm_,pair.py kills.py) tests/pair/test_logprob_pair.py
+		tests/engine/test_language_model.py $(addprefix tests/engine/backends/test_vllm,.py _heads.py) $(addprefix tests/pair/aggregation/test_,vllm_pair.py vllm_kills.py logprob_pair.py)
 
 # What needs other versions of some packages has an environment of its own.
 .venv-%/ready: requirements-%.lock

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hocket_daemon.engine.backends.transformers_model import TransformersModel
+from hocket_daemon.engine.backends.transformers.transformers_model import TransformersModel
 from hocket_daemon.engine.runtime.sequences import SequenceGroup
 from hocket_lab.forcing import Forced
 

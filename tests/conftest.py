@@ -23,8 +23,8 @@ from hypothesis.internal.conjecture import providers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 
+from hocket_daemon.engine.backends.format_choice import has_floats
 from hocket_daemon.engine.catalog.catalogue import CATALOGUE
-from hocket_daemon.engine.catalog.format_choice import has_floats
 from hocket_daemon.engine.catalog.store import place
 
 MODEL = pytest.StashKey[Path | None]()
@@ -190,7 +190,7 @@ def _daemons_leave_the_process_as_it_is() -> Iterator[None]:
         gc.freeze()
         gc.enable()
         patch.setattr(gc, "freeze", lambda: None)
-        patch.setattr("hocket_retrieval.daemon.give_way", lambda: None)
+        patch.setattr("hocket_retrieval.service.daemon.give_way", lambda: None)
         yield
 
 

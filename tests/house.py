@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -113,6 +114,55 @@ def circles(paths: Iterable[Path]) -> list[set[str]]:
         if circle and circle not in found:
             found.append(circle)
     return sorted(found, key=len, reverse=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A folder as it would be drawn: its files and folders, and an arrow from each to those that it imports from.
+
+    `circles` are those rooms, the sets of them that reach each other.
+    """
+
+    folder: str
+    rooms: frozenset[str]
+    arrows: frozenset[tuple[str, str]]
+    circles: tuple[frozenset[str], ...]
+
+
+def sheets(paths: Iterable[Path]) -> list[Sheet]:
+    """Draw every folder with a file among `paths`. A package's __init__.py is no room, nor an end of an arrow."""
+    by_module = {module_of(path): path for path in paths if path.name != "__init__.py"}
+    modules = set(by_module)
+    rooms: dict[str, set[str]] = {}
+    arrows: dict[str, set[tuple[str, str]]] = {}
+    for module, path in by_module.items():
+        parts = module.split(".")
+        for depth in range(1, len(parts)):
+            rooms.setdefault(".".join(parts[:depth]), set()).add(parts[depth])
+        for other in imports(path, modules) - {module}:
+            folder, here, there = _parting(parts, other.split("."))
+            if folder:
+                arrows.setdefault(folder, set()).add((here, there))
+    return [_sheet(folder, rooms[folder], arrows.get(folder, set())) for folder in sorted(rooms)]
+
+
+def _parting(one: list[str], other: list[str]) -> tuple[str, str, str]:
+    """Return the innermost folder that holds both modules, and the room of each in it."""
+    depth = next(at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+    return ".".join(one[:depth]), one[depth], other[depth]
+
+
+def _sheet(folder: str, rooms: set[str], arrows: set[tuple[str, str]]) -> Sheet:
+    graph = {room: {end for start, end in arrows if start == room} for room in rooms}
+    reached = {room: _reachable(graph, room) for room in rooms}
+    circles = {frozenset(other for other in reached[room] if room in reached[other]) for room in rooms}
+    return Sheet(folder, frozenset(rooms), frozenset(arrows), tuple(circle for circle in circles if circle))
+
+
+def crowded(paths: Iterable[Path], most: int) -> dict[Path, int]:
+    """Return the folders that hold over `most` of these files, with their number; an __init__.py does not count."""
+    counts = Counter(path.parent for path in paths if path.name != "__init__.py")
+    return {folder: count for folder, count in counts.items() if count > most}
 
 
 def _reachable(graph: dict[str, set[str]], start: str) -> set[str]:

@@ -11,10 +11,10 @@ from queue import SimpleQueue
 
 import zmq
 
-from hocket_bus.keys import Keys, Peer, exist, write_own, write_peers
 from hocket_bus.messages import Hello, Welcome
 from hocket_bus.sockets import Bus, Event, Link, LinkUp, Received, Server, new_key_pair
 from hocket_bus.sockets.curve import guard
+from hocket_bus.trust.keys import Keys, Peer, exist, write_own, write_peers
 from ports import free_port
 from waiting import WAIT_S
 

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from exact import DTYPE, exact, on_cpu, table
-from hocket_daemon.engine.backends.loading import dtype_of
-from hocket_daemon.engine.catalog.format_choice import chosen
+from hocket_daemon.engine.backends.format_choice import chosen
+from hocket_daemon.engine.backends.transformers.loading import dtype_of
 
 TESTS = Path(__file__).parent
 DEVICES = [torch.device("cpu"), torch.device("cuda")]

@@ -37,7 +37,7 @@ from harness import Pair, pair
 from conftest import save_tiny_model
 from hocket_bus.messages import Draft, Ingest, Ingested
 from hocket_retrieval.config import RetrievalConfig
-from hocket_retrieval.daemon import Daemon
+from hocket_retrieval.service.daemon import Daemon
 from hocket_tools.caller import Caller
 from house import PACKAGES
 from waiting import WAIT_S, until
@@ -53,7 +53,7 @@ UPKEEP = {
     ("awake_clock.py", "step"), ("background.py", "step"),  # a machine that slept; what is read at rest
     ("*", "sweep"), ("*", "idle"),  # what is over, and whether nobody asks
 }  # fmt: skip
-BESIDE_A_KEY = {("serving/retrieval.py", "on_reply")}  # memory that an earlier key has asked for
+BESIDE_A_KEY = {("serving/search/retrieval.py", "on_reply")}  # memory that an earlier key has asked for
 
 
 @dataclass(frozen=True, slots=True)

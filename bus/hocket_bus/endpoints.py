@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from .errors import BadConfiguration
-from .private import lock
+from .trust.private import lock
 
 ANY = "0.0.0.0"  # all addresses of this machine: a place to listen, and none to connect to
 _FROM_HERE = {ANY: "127.0.0.1", "[::]": "[::1]"}  # where this machine reaches what listens everywhere

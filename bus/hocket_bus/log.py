@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import structlog
 
-from .shares import Bucket
+from .limits.shares import Bucket
 from .visible import visible_line
 
 Level = Literal["debug", "info", "warning", "error"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from hocket_bus.private import keep_private
+from hocket_bus.trust.private import keep_private
 
 
 @contextmanager

@@ -16,19 +16,19 @@ from starlette.routing import Route
 
 from hocket_bus.errors import HocketError
 
-from . import documents, overview, owning
-from .chat_page import ChatPage
-from .composing import composing
+from .access.guard import PAGE, Guard, PersonGuard
+from .access.people import people_of
+from .answers.composing import composing
 from .gateway import Gateway
-from .guard import PAGE, Guard, PersonGuard
-from .mcp_tools import McpEndpoint
+from .hocket_api import documents, overview, owning
+from .hocket_api.chat_page import ChatPage
+from .hocket_api.mcp_tools import McpEndpoint
+from .http.refusals import Refusal
+from .http.slashes import Unslashed
 from .ollama_api import embed, listing, talk
 from .openai_api import catalogue, chat, completions, embeddings, open_responses
 from .openapi import openapi
-from .people import people_of
-from .refusals import Refusal
 from .settings import ServeSettings
-from .slashes import Unslashed
 
 log = structlog.get_logger(__name__)
 

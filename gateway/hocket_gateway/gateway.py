@@ -7,22 +7,22 @@ from pathlib import Path
 
 from hocket_bus.messages import Document, Done, Status
 
-from .citations import Citation, cited, named
-from .composing import Composing
-from .document_turns import DocumentTurns
-from .in_flight import InFlight
-from .marks import Marks
-from .openai_api.background import BackgroundResponses
-from .people import People, Person
-from .questions import Answer, Questions
-from .readings import Readings
-from .removals import Removals
-from .response_store import ResponseStore
+from .access.people import People, Person
+from .answers.background import BackgroundResponses
+from .answers.citations import Citation, cited, named
+from .answers.composing import Composing
+from .answers.marks import Marks
+from .answers.questions import Answer, Questions
+from .answers.response_store import ResponseStore
+from .http.in_flight import InFlight
+from .library.document_turns import DocumentTurns
+from .library.readings import Readings
+from .library.removals import Removals
+from .library.stored import StoredDocuments
+from .library.uploads import Uploads
+from .library.watching import Watching
 from .settings import ServeSettings
-from .stored import StoredDocuments
-from .uploads import Uploads
 from .upstream import Upstream
-from .watching import Watching
 
 FACTS = ("model", "cloud", "retrieval")  # of a status, that clients are shown
 

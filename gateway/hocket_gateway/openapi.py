@@ -14,8 +14,12 @@ from starlette.responses import Response
 
 from hocket_client.conversation import ROLES
 
-from .composing import ComposingRequest
-from .embedding import MODEL
+from .answers.composing import ComposingRequest
+from .answers.ways import LATEST, WAYS
+from .hocket_api.embedding import MODEL
+from .hocket_api.owning import LinkRequest
+from .http.refusals import OLLAMA
+from .http.sending import json_response
 from .ollama_api.embed import EmbedRequest, OlderRequest
 from .ollama_api.listing import ShowRequest
 from .ollama_api.talk import MessagesRequest, PromptRequest
@@ -23,10 +27,6 @@ from .openai_api.chat import ChatRequest
 from .openai_api.completions import CompletionRequest
 from .openai_api.embeddings import EmbeddingsRequest
 from .openai_api.resource import ResponseRequest
-from .owning import LinkRequest
-from .refusals import OLLAMA
-from .sending import json_response
-from .ways import LATEST, WAYS
 
 JSON, EVENTS, LINES, PLAIN, HTML = (
     *("application/json", "text/event-stream", "application/x-ndjson"),

@@ -21,15 +21,15 @@ from hocket_bus.errors import BadConfiguration
 from hocket_bus.log import BoundedRecords
 from hocket_bus.notify import notify, watchdog_s
 from hocket_bus.service import SIGNS
-from hocket_bus.unseen import close_daemon
+from hocket_bus.trust.unseen import close_daemon
 
+from .access.guard import PEER
+from .access.peer_uid import ConnectionPeer
+from .access.people import People
 from .app import application
-from .guard import PEER
-from .peer_uid import ConnectionPeer
-from .people import People
-from .refusals import PRIVATE, Refusal
+from .http.refusals import PRIVATE, Refusal
+from .http.strict_http import StrictConnection
 from .settings import LOOPBACK, ServeSettings
-from .strict_http import StrictConnection
 
 MAX_CONNECTIONS = 512  # more get 503, where no connection can give way
 MAX_REQUESTS = 4_096  # in work, those whose connection has gone included: their ends take a moment

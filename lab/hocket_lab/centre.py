@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from hocket_lab.bench.graph import sets
-from hocket_retrieval.chunking import chunk
-from hocket_retrieval.embedder import Embedder
+from hocket_retrieval.embedding.embedder import Embedder
+from hocket_retrieval.text.chunking import chunk
 from hocket_tools.models.packed_embedder import read, write
 
 OF_EACH = 100

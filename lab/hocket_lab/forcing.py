@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 
 from hocket_bus.messages import Prompt, Task, Turn
-from hocket_daemon.engine.backends.loading import dtype_of, load
-from hocket_daemon.engine.backends.transformers_model import TransformersModel
+from hocket_daemon.engine.backends.transformers.loading import dtype_of, load
+from hocket_daemon.engine.backends.transformers.transformers_model import TransformersModel
 from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.runtime.sequences import SequenceGroup, at_once, read

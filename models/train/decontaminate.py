@@ -19,7 +19,7 @@ ORDINARY = _words(
     "Valdemar Marsh-Enright Thessaly Orleans Lumbry Hale"
 )  # words and names of ordinary English that any prose may hold
 ROOT = Path(__file__).resolve().parents[2]
-TOOLS, BENCH = ROOT / "tools" / "hocket_tools", ROOT / "lab" / "hocket_lab" / "bench"
+TOOLS, BENCH = ROOT / "tools" / "hocket_tools", ROOT / "lab" / "hocket_lab" / "bench" / "answers"
 SENTENCE_END = re.compile(r"(?<=[.?!])\s+|\n+")
 NAME = re.compile(r"\b[A-ZÀ-Þ][\w'’-]*(?:\s+[A-ZÀ-Þ][\w'’-]*)*|\S*\d\S*")
 

@@ -11,9 +11,9 @@ from gguf import GGMLQuantizationType, TokenType
 from numpy.typing import NDArray
 from safetensors.torch import load_file
 
-from hocket_daemon.engine.backends.transformers_model import TransformersModel
+from hocket_daemon.engine.backends.format_choice import GGUF
+from hocket_daemon.engine.backends.transformers.transformers_model import TransformersModel
 from hocket_daemon.engine.catalog.checking import nats_of
-from hocket_daemon.engine.catalog.format_choice import GGUF
 from hocket_tools.models.checked import settings
 from hocket_tools.models.formats import check_file
 

@@ -15,31 +15,31 @@ from typing import IO, NamedTuple
 
 import structlog
 
-from hocket_bus.private import keep_private, lock, private_folder
+from hocket_bus.trust.private import keep_private, lock, private_folder
 
-from .bridges import Trail
-from .chunking import DEFAULT_WORDS
 from .config import GraphConfig, StoreConfig
-from .earlier import take_over
-from .embedder import Embedder, Reranker
+from .embedding.embedder import Embedder, Reranker
 from .errors import IndexBuilding, StoreError
 from .graph.build import Graph
 from .graph.engine import extractor_of
 from .graph.summary_index import SummaryIndex
-from .ingest import Ingester
-from .job import Job, OnProgress, Report
-from .search import Searcher, SearchResult, check_query
-from .secrets_apart import why_apart
-from .sentences import Sentence, extract
-from .skipped import SkippedFiles
+from .ingestion.earlier import take_over
+from .ingestion.ingest import Ingester
+from .ingestion.job import Job, OnProgress, Report
+from .ingestion.secrets_apart import why_apart
+from .ingestion.skipped import SkippedFiles
+from .ingestion.waiting import WaitingFiles
+from .ingestion.walk import has_entries, is_gone
+from .searching.bridges import Trail
+from .searching.search import Searcher, SearchResult, check_query
+from .searching.sentences import Sentence, extract
+from .searching.survey import Surveyed, survey
+from .searching.windows import following, size_of
 from .stores.by_words import ByWords
 from .stores.opening import open_store
 from .stores.protocol import DocumentStore
 from .stores.records import Change, Document, DocumentInfo, NewChunk, OnStored
-from .survey import Surveyed, survey
-from .waiting import WaitingFiles
-from .walk import has_entries, is_gone
-from .windows import following, size_of
+from .text.chunking import DEFAULT_WORDS
 
 DEFAULT_GRAPH = GraphConfig()
 DEFAULT_STORE = StoreConfig()

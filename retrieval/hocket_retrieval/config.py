@@ -10,7 +10,7 @@ from hocket_bus.config import FOR_EXPERTS, Endpoint, FilePath
 from hocket_bus.log import Format, Level
 from hocket_bus.web.server_address import KeyFile
 
-from .chunking import DEFAULT_WORDS, MAX_WORDS, MIN_WORDS
+from .text.chunking import DEFAULT_WORDS, MAX_WORDS, MIN_WORDS
 
 BUNDLED_EMBEDDER = "all-MiniLM-L6-v2"
 Precision = Literal["auto", "float32", "bfloat16"]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hocket_bus.private import keep_private
+from hocket_bus.trust.private import keep_private
 
 from .errors import StoreError, StoreFull
 

@@ -16,11 +16,11 @@ from hocket_bus import messages as wire
 from hocket_bus.messages import Begin
 from hocket_bus.wire import decode, encode
 from hocket_daemon.aggregation.dialogue import Dialogue, Effects
-from hocket_daemon.aggregation.group_dialogue import GroupDialogue
-from hocket_daemon.aggregation.group_member import GroupMember, Patience
-from hocket_daemon.aggregation.likelihood_ratio import advantages, steps_of
-from hocket_daemon.aggregation.relevance import weighed_by
-from hocket_daemon.aggregation.sampler import etas, mixture
+from hocket_daemon.aggregation.exchange.sampler import etas, mixture
+from hocket_daemon.aggregation.group.group_dialogue import GroupDialogue
+from hocket_daemon.aggregation.group.group_member import GroupMember, Patience
+from hocket_daemon.aggregation.weights.likelihood_ratio import advantages, steps_of
+from hocket_daemon.aggregation.weights.relevance import weighed_by
 from hocket_daemon.engine.sampling.distribution import Distribution, truncate
 from hocket_daemon.engine.sampling.drawing import Rule, draw
 

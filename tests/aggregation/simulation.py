@@ -16,10 +16,10 @@ import numpy as np
 from hocket_bus import messages as wire
 from hocket_bus.messages import Begin, Prompt, Sampling
 from hocket_bus.wire import decode, encode
-from hocket_daemon.aggregation import independent
-from hocket_daemon.aggregation.aggregator import AggregatorExchange
 from hocket_daemon.aggregation.dialogue import Dialogue, Effects
-from hocket_daemon.aggregation.sampler import device_part, eta_device, target
+from hocket_daemon.aggregation.exchange.sampler import device_part, eta_device, target
+from hocket_daemon.aggregation.paper import independent
+from hocket_daemon.aggregation.paper.aggregator import AggregatorExchange
 from hocket_daemon.engine.sampling import distribution as codec
 from hocket_daemon.engine.sampling.distribution import Distribution, truncate
 from hocket_daemon.engine.sampling.drawing import Rule, sample

@@ -6,7 +6,7 @@ import pytest
 
 from hocket_bus.messages import Begin, Passage, Passages, Prompt, Ready, Sampling
 from hocket_daemon.aggregation.leader import Evidence
-from hocket_daemon.serving.evidence import is_about
+from hocket_daemon.serving.search.evidence import is_about
 
 MINIMUM = 0.35
 PROBABILITY = "probability:0123"

@@ -7,7 +7,7 @@ from math import inf
 
 import pytest
 
-from hocket_daemon.aggregation.group_member import GroupMember, Patience
+from hocket_daemon.aggregation.group.group_member import GroupMember, Patience
 from hocket_daemon.aggregation.patience import REPORT_S
 
 PATIENCE = Patience(step_s=1.0, longest_s=5.0)

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from hocket_daemon.aggregation.exchange import Draft, SessionTerms
-from hocket_daemon.aggregation.group_exchange import GroupExchange
-from hocket_daemon.aggregation.likelihood_ratio import advantages, likelihood_ratio
-from hocket_daemon.aggregation.sampler import MIN_OF_DEVICE, eta_device, etas, foregone, mix, mixture
+from hocket_daemon.aggregation.exchange.exchange import Draft, SessionTerms
+from hocket_daemon.aggregation.exchange.sampler import MIN_OF_DEVICE, eta_device, etas, foregone, mix, mixture
+from hocket_daemon.aggregation.group.group_exchange import GroupExchange
+from hocket_daemon.aggregation.weights.likelihood_ratio import advantages, likelihood_ratio
 from hocket_daemon.engine.sampling.distribution import Distribution
 from hocket_daemon.engine.sampling.drawing import Rule, draw
 

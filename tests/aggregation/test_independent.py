@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy import stats
 from simulation import LOG_H, Coin, World, check, model, reference
 
-from hocket_daemon.aggregation.independent import Laws, aggregate, draft, laws, seed_of
-from hocket_daemon.aggregation.sampler import eta_device, mix, target
-from hocket_daemon.aggregation.schedule import acceptance
+from hocket_daemon.aggregation.exchange.sampler import eta_device, mix, target
+from hocket_daemon.aggregation.exchange.schedule import acceptance
+from hocket_daemon.aggregation.paper.independent import Laws, aggregate, draft, laws, seed_of
 from hocket_daemon.engine.sampling.drawing import Rule, exponential, shape
 from hocket_lab.simulator.record import BY_CLOUD, BY_DEVICE
 
@@ -207,7 +207,7 @@ def test_tokens_follow_p_t_in_thousands_of_runs() -> None:
 def test_a_biased_exchange_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above can fail: an aggregator that keeps the device's draft too often is rejected."""
     biased = lambda rule, step, found, x_device, x_cloud: x_device  # noqa: E731
-    monkeypatch.setattr("hocket_daemon.aggregation.aggregator.aggregate", biased)
+    monkeypatch.setattr("hocket_daemon.aggregation.paper.aggregator.aggregate", biased)
     rng, found = np.random.default_rng(5), []
     for seed in range(20_000, 20_120):
         world = World(seed, "independent", breaks=False, near_ties=False)

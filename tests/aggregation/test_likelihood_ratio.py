@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket_bus.errors import BadMessage
-from hocket_daemon.aggregation.likelihood_ratio import decode, encode, likelihood_ratio, steps_of
-from hocket_daemon.aggregation.relevance import compared
+from hocket_daemon.aggregation.weights.likelihood_ratio import decode, encode, likelihood_ratio, steps_of
+from hocket_daemon.aggregation.weights.relevance import compared
 from hocket_daemon.engine.runtime.likelihood import MAX_TOKENS, MINIMUM
-from hocket_daemon.serving.passage_weights import MIN_PART, explained, parts, weigh
+from hocket_daemon.serving.search.passage_weights import MIN_PART, explained, parts, weigh
 
 STEP = 0.5 / 2_000  # half of what two bytes tell apart
 MAX_RATIO = math.log((1 + MIN_PART) / MIN_PART)

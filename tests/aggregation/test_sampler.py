@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from hocket_daemon.aggregation.sampler import MIN_OF_DEVICE, eta_device, mix, target
+from hocket_daemon.aggregation.exchange.sampler import MIN_OF_DEVICE, eta_device, mix, target
 from hocket_daemon.engine.sampling.distribution import truncate
 from hocket_daemon.engine.sampling.drawing import Rule, draw, exponential, sample
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket_bus.messages import Side
-from hocket_daemon.aggregation.schedule import (
+from hocket_daemon.aggregation.exchange.schedule import (
     DEFAULT_SIDE,
     Scheduler,
     acceptance,

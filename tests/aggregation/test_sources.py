@@ -9,13 +9,12 @@ import pytest
 from hocket_bus import wire
 from hocket_bus.errors import BadMessage
 from hocket_bus.messages import Passage, Place, Side
-from hocket_daemon.aggregation.exchange import Draft, Exchange, SessionTerms
-from hocket_daemon.aggregation.sampler import device_part, mix
+from hocket_daemon.aggregation.exchange.exchange import Draft, Exchange, SessionTerms
+from hocket_daemon.aggregation.exchange.sampler import device_part, mix
 from hocket_daemon.engine.sampling.drawing import Rule
 from hocket_daemon.engine.sampling.heads import Heads, Made, made, within
-from hocket_daemon.serving import sources
-from hocket_daemon.serving.prefix import PrefixChain
-from hocket_daemon.serving.sources import (
+from hocket_daemon.serving.records import sources
+from hocket_daemon.serving.records.sources import (
     PeerSources,
     Trace,
     decode,
@@ -25,6 +24,7 @@ from hocket_daemon.serving.sources import (
     sources_message,
     table,
 )
+from hocket_daemon.serving.stream.prefix import PrefixChain
 
 VOCABULARY, TOKENS = 60, 40
 

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket_daemon.aggregation.aggregator import AggregatorExchange
-from hocket_daemon.aggregation.exchange import Draft, Exchange, SessionTerms
-from hocket_daemon.aggregation.lookahead import INTERRUPTION_S, MAX_LOOKAHEAD, draft_window, pays_ahead
+from hocket_daemon.aggregation.exchange.exchange import Draft, Exchange, SessionTerms
+from hocket_daemon.aggregation.exchange.lookahead import INTERRUPTION_S, MAX_LOOKAHEAD, draft_window, pays_ahead
+from hocket_daemon.aggregation.paper.aggregator import AggregatorExchange
 from hocket_daemon.engine.sampling.distribution import truncate
 from hocket_daemon.engine.sampling.drawing import Rule
 

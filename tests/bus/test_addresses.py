@@ -9,10 +9,10 @@ import pytest
 
 from hocket_bus.endpoints import check_endpoint, check_listening, from_here, has_address
 from hocket_bus.errors import BadConfiguration, Unavailable
-from hocket_bus.keys import Peer
 from hocket_bus.messages import Hello, Notice, Welcome
 from hocket_bus.sockets import Event, Greeted, LinkDown, LinkUp, Received
 from hocket_bus.sockets.events import Greeter
+from hocket_bus.trust.keys import Peer
 from hocket_client import Client
 from machines import PORT, Machine, asks, mapped
 from ports import free_port

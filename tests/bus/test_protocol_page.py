@@ -7,16 +7,23 @@ from pathlib import Path
 
 import zmq
 
-from hocket_bus.connections import MAX_MUTE, MAX_OF_KEY, MAX_TOPICS_OF_KEY, MAX_UNHEARD, MAX_WAITING_BYTES, MUTE_S
 from hocket_bus.ends import GONE_AFTER_S, MAX_ENDS
-from hocket_bus.keys import SELF
-from hocket_bus.malformed import MAX_MALFORMED
+from hocket_bus.limits.connections import (
+    MAX_MUTE,
+    MAX_OF_KEY,
+    MAX_TOPICS_OF_KEY,
+    MAX_UNHEARD,
+    MAX_WAITING_BYTES,
+    MUTE_S,
+)
+from hocket_bus.limits.malformed import MAX_MALFORMED
+from hocket_bus.limits.shares import BURST_BYTES, RATE_BYTES, REFUSED_S
 from hocket_bus.messages import BY_CODE, CLASS_OF, NEEDS_OF, PROTOCOL_VERSION, RIGHTS
-from hocket_bus.shares import BURST_BYTES, RATE_BYTES, REFUSED_S
 from hocket_bus.sockets.connection_limits import MAX_CONNECTIONS
 from hocket_bus.sockets.inbound_limit import BURST_FRAMES, FRAMES_PER_S
 from hocket_bus.sockets.server import ROUTER_OPTIONS, TOPIC_BYTES
 from hocket_bus.topics import MAX_TOPICS
+from hocket_bus.trust.keys import SELF
 
 PAGE = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text(encoding="utf-8")
 

@@ -10,13 +10,13 @@ from queue import Empty, SimpleQueue
 
 import pytest
 
-from hocket_bus import zap
 from hocket_bus.deadline import Deadline
-from hocket_bus.keys import Peer, write_own, write_peers
 from hocket_bus.messages import Cancel, Hello, Welcome
 from hocket_bus.notify import notify, watchdog_s
 from hocket_bus.service import Service
 from hocket_bus.sockets import Bus, Event, Greeted, Link, LinkUp, Received, new_key_pair
+from hocket_bus.trust import zap
+from hocket_bus.trust.keys import Peer, write_own, write_peers
 from manager import Manager, manager
 from ports import free_port
 from waiting import WAIT_S

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from hocket_bus.turns import Turns
+from hocket_bus.limits.turns import Turns
 
 
 def test_random_lines_are_served_in_turns_and_in_order() -> None:

@@ -20,9 +20,9 @@ from hocket_bus.sockets import Bus, Event, Received
 from hocket_client.assembly import SILENCE_S, Assembly
 from hocket_client.connection import Connection
 from hocket_client.question import ask_message
-from hocket_daemon.serving.ended import ENDED_LOGS, STREAM_BYTES
-from hocket_daemon.serving.reply import Stream
-from hocket_daemon.serving.requests import Streams
+from hocket_daemon.serving.sessions.requests import Streams
+from hocket_daemon.serving.stream.ended import ENDED_LOGS, STREAM_BYTES
+from hocket_daemon.serving.stream.reply import Stream
 from waiting import WAIT_S
 
 BURST = 30_000

@@ -33,8 +33,8 @@ from hocket_bus.sockets import Bus, Event, Received
 from hocket_client import AsyncClient, AsyncStream, Client
 from hocket_client.assembly import Assembly
 from hocket_client.question import ask_message
-from hocket_daemon.serving.reply import Stream
-from hocket_daemon.serving.requests import Streams
+from hocket_daemon.serving.sessions.requests import Streams
+from hocket_daemon.serving.stream.reply import Stream
 from waiting import WAIT_S, until
 
 TOKENS = 5

@@ -12,7 +12,7 @@ import hocket_models
 from exact import exact
 from hocket_bus.messages import SUGGESTED
 from hocket_daemon.composition.model_choice import PASSES, SMALL, ModelChoice, chosen, suggestion_s
-from hocket_daemon.engine.backends.transformers_model import TransformersModel
+from hocket_daemon.engine.backends.transformers.transformers_model import TransformersModel
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.sampling.heads import Heads
 from hocket_daemon.engine.segments import Segment

@@ -17,8 +17,8 @@ from hocket_daemon.composition.document import Document
 from hocket_daemon.composition.memory import Takeaways
 from hocket_daemon.composition.settings import CompositionSettings
 from hocket_daemon.composition.window import TokenTexts
-from hocket_daemon.engine.backends.transformers_model import TransformersModel
-from hocket_daemon.engine.catalog.automatic import resolved
+from hocket_daemon.engine.backends.automatic import resolved
+from hocket_daemon.engine.backends.transformers.transformers_model import TransformersModel
 
 NAMES = ("Marlin", "Osprey", "Curlew", "Plover", "Godwit", "Avocet", "Dunlin")
 FORMS = {

@@ -8,7 +8,7 @@ from exact import exact
 from hocket_daemon.composition.completion import LATE, Path, PathCache
 from hocket_daemon.composition.reference import Reference
 from hocket_daemon.composition.window import TokenTexts, Window
-from hocket_daemon.engine.backends.transformers_model import TransformersModel
+from hocket_daemon.engine.backends.transformers.transformers_model import TransformersModel
 
 
 @pytest.fixture(scope="module")

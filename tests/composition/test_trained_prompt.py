@@ -14,7 +14,7 @@ from hocket_daemon.composition.completer import Completed, Completer
 from hocket_daemon.composition.document import Document
 from hocket_daemon.composition.memory import Takeaways
 from hocket_daemon.composition.window import TokenTexts
-from hocket_daemon.engine.backends.transformers_model import TransformersModel
+from hocket_daemon.engine.backends.transformers.transformers_model import TransformersModel
 from hocket_tools.train.examples import Example
 from hocket_tools.train.reading import Reading
 

@@ -10,12 +10,13 @@ from fakes import ID, FakePeer, Part, Reader, part
 from two_sides import QUESTION, SETTINGS, TEXTS, Clock, Sides, distribution
 
 from hocket_bus.messages import Ask, DispatchOptions, Message, Prompt, Sampling, Target
-from hocket_daemon.dispatch import booking, follower, leader, local_writer, mode
+from hocket_daemon.dispatch import booking, follower, leader, mode
 from hocket_daemon.dispatch.leader import Leader
 from hocket_daemon.dispatch.mode import DispatchMode, SharedSettings
 from hocket_daemon.dispatch.settings import DispatchSettings
+from hocket_daemon.dispatch.writers import local_writer
 from hocket_daemon.engine.sampling.drawing import Rule, sample
-from hocket_daemon.serving import reply
+from hocket_daemon.serving.stream import reply
 from hocket_lab.rehearsal.script import scripted
 
 CLOCKED: tuple[ModuleType, ...] = (follower, leader, local_writer, mode, reply)

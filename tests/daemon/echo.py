@@ -10,7 +10,7 @@ from hocket_bus.faults import refused
 from hocket_bus.messages import Ask, Begin, End, Message, Ready, Sync
 from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.serving.mode import Facts, Peer
-from hocket_daemon.serving.reply import Reply
+from hocket_daemon.serving.stream.reply import Reply
 
 
 @dataclass

@@ -33,10 +33,10 @@ from hocket_daemon.engine.runtime.sequences import Prefill, at_once
 from hocket_daemon.monitoring.counters import Counters
 from hocket_daemon.profiling.profiler import Profiler
 from hocket_daemon.serving.admission import Admission
-from hocket_daemon.serving.reply import Reply, Stream
-from hocket_daemon.serving.retrieval import Lookups
+from hocket_daemon.serving.search.retrieval import Lookups
 from hocket_daemon.serving.services import Services
-from hocket_retrieval.heads import headed
+from hocket_daemon.serving.stream.reply import Reply, Stream
+from hocket_retrieval.text.heads import headed
 
 ID = bytes(range(16))
 PLACES = 4

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from hocket_daemon import cloud
 from hocket_daemon.engine.runtime.compute import Compute, Post, Read
-from hocket_daemon.parts import Parts
-from hocket_tools.commands.serve import leave
+from hocket_daemon.roles import cloud
+from hocket_daemon.roles.parts import Parts
+from hocket_tools.commands.daemons.serve import leave
 
 
 def native() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket_daemon.aggregation.agreement import Agreement, Verdict, agree
+from hocket_daemon.aggregation.weights.agreement import Agreement, Verdict, agree
 
 SCORERS = ["fine", "other", "plain"]
 known_scorers = st.lists(st.sampled_from(SCORERS), unique=True)

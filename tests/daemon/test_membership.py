@@ -11,15 +11,15 @@ from zmq import SocketType
 
 from exact import exact
 from hocket_bus.errors import BadConfiguration, BadRequest
-from hocket_bus.keys import write_own
 from hocket_bus.messages import Refused
 from hocket_bus.sockets import Received, new_key_pair
 from hocket_bus.sockets.socket_set import SocketSet
+from hocket_bus.trust.keys import write_own
 from hocket_daemon.composition.settings import CompositionSettings
 from hocket_daemon.config import DeviceSettings
-from hocket_daemon.device import DeviceDaemon
-from hocket_daemon.engine.backends.transformers_model import TransformersModel
-from hocket_daemon.membership import (
+from hocket_daemon.engine.backends.transformers.transformers_model import TransformersModel
+from hocket_daemon.roles.device import DeviceDaemon
+from hocket_daemon.roles.membership import (
     BY_LIST,
     CANDIDATES,
     FILE,

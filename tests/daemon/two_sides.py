@@ -18,19 +18,19 @@ from hocket_bus.errors import HocketError, Unavailable
 from hocket_bus.messages import AggregationOptions, Ask, Begin, Dispatch, Draft, End, Message, Prompt, Sampling
 from hocket_bus.wire import decode, encode
 from hocket_daemon.aggregation import drafter, follower, leader
-from hocket_daemon.aggregation import likelihood_ratio as ratio
 from hocket_daemon.aggregation.follower import Follower
 from hocket_daemon.aggregation.leader import Leader
 from hocket_daemon.aggregation.mode import AggregationMode
-from hocket_daemon.aggregation.relevance import compared, query, weighed_by
 from hocket_daemon.aggregation.settings import AggregationSettings
+from hocket_daemon.aggregation.weights import likelihood_ratio as ratio
+from hocket_daemon.aggregation.weights.relevance import compared, query, weighed_by
 from hocket_daemon.engine.runtime.likelihood import NO_LIKELIHOODS
 from hocket_daemon.engine.sampling.distribution import Distribution, truncate
 from hocket_daemon.engine.sampling.drawing import Rule
 from hocket_daemon.engine.sampling.heads import mix
 from hocket_daemon.engine.text.tokenizer import Layout
-from hocket_daemon.serving import reply
-from hocket_daemon.serving.passage_weights import explained, weigh
+from hocket_daemon.serving.search.passage_weights import explained, weigh
+from hocket_daemon.serving.stream import reply
 
 SETTINGS = AggregationSettings(  # untrained models are steered by anything
     connect_wait_s=2.0,

@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket_daemon.dispatch.account import Account
+from hocket_daemon.dispatch.policies.account import Account
 
 lengths = st.lists(st.integers(0, 3_000), min_size=1, max_size=60)
 

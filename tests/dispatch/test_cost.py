@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hocket_bus.errors import BadConfiguration
-from hocket_daemon.dispatch.cost import (
+from hocket_daemon.dispatch.policies.cost import (
     DEVICES,
     Energy,
     Tokens,

@@ -7,13 +7,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from hocket_daemon.dispatch.account import Account
-from hocket_daemon.dispatch.cost import DEVICES, Costs, Tokens, costs_of
-from hocket_daemon.dispatch.device_ttft import DeviceTtft
-from hocket_daemon.dispatch.dispatcher import HORIZON, Dispatcher
 from hocket_daemon.dispatch.moves import Mover, Position
-from hocket_daemon.dispatch.policy import NEVER
-from hocket_daemon.dispatch.profile import Lengths, ServerProfile
+from hocket_daemon.dispatch.policies.account import Account
+from hocket_daemon.dispatch.policies.cost import DEVICES, Costs, Tokens, costs_of
+from hocket_daemon.dispatch.policies.device_ttft import DeviceTtft
+from hocket_daemon.dispatch.policies.dispatcher import HORIZON, Dispatcher
+from hocket_daemon.dispatch.policies.policy import NEVER
+from hocket_daemon.dispatch.policies.profile import Lengths, ServerProfile
 from hocket_daemon.dispatch.settings import DispatchSettings
 
 SERVER_DEAR, DEVICE_DEAR = Costs(1.0, 1.0, 0.1, 0.1, 0.0, 0.0), Costs(0.1, 0.1, 1.0, 1.0, 0.0, 0.0)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket_daemon.dispatch.cost import Costs
-from hocket_daemon.dispatch.migration import buffer_tokens, lead_tokens, worth_moving
+from hocket_daemon.dispatch.policies.cost import Costs
+from hocket_daemon.dispatch.policies.migration import buffer_tokens, lead_tokens, worth_moving
 from hocket_daemon.dispatch.settings import Migration
 from hocket_lab.bench.dispatch.delivery import Route, delivered
 

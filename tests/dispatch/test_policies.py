@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket_daemon.dispatch.device_ttft import DeviceTtft
-from hocket_daemon.dispatch.policy import NEVER, Greedy, Ints, Policy, Ramp, Threshold, lottery
-from hocket_daemon.dispatch.priced import Priced
-from hocket_daemon.dispatch.ttfts import Floats, Ttfts
+from hocket_daemon.dispatch.policies.device_ttft import DeviceTtft
+from hocket_daemon.dispatch.policies.policy import NEVER, Greedy, Ints, Policy, Ramp, Threshold, lottery
+from hocket_daemon.dispatch.policies.priced import Priced
+from hocket_daemon.dispatch.policies.ttfts import Floats, Ttfts
 from hocket_lab.bench.dispatch.samples import ttfts_of
 
 ALPHA = 0.05

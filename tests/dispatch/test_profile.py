@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket_daemon.dispatch.device_ttft import DeviceTtft
-from hocket_daemon.dispatch.profile import KEPT, MAX_QUANTILES, Lengths, ServerProfile
-from hocket_daemon.dispatch.ttfts import BEYOND, Ttfts
+from hocket_daemon.dispatch.policies.device_ttft import DeviceTtft
+from hocket_daemon.dispatch.policies.profile import KEPT, MAX_QUANTILES, Lengths, ServerProfile
+from hocket_daemon.dispatch.policies.ttfts import BEYOND, Ttfts
 from hocket_lab.bench.dispatch.samples import ttfts_of
 
 seconds = st.lists(st.floats(0.01, 50), min_size=1, max_size=40)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from hocket_bus.errors import HocketError, Unavailable
 from hocket_bus.messages import Finish, Sampling
-from hocket_daemon.dispatch.server_writer import ServerWriter
+from hocket_daemon.dispatch.writers.server_writer import ServerWriter
 from hocket_daemon.engine.generators.generator import TextRequest
-from hocket_daemon.serving.prefix import PrefixChain
+from hocket_daemon.serving.stream.prefix import PrefixChain
 
 PIECES = st.lists(st.text(alphabet="ab \t\u00a0\n.é\u0301水", max_size=4), max_size=8)
 GONE = Unavailable("the server broke off")

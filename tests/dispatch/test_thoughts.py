@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hocket_bus.errors import Unavailable
 from hocket_bus.messages import Side, other
 from hocket_daemon.dispatch.race import FIRST_S, SIDES, Begin, Race
-from hocket_daemon.dispatch.thoughts import Thoughts
+from hocket_daemon.dispatch.writers.thoughts import Thoughts
 
 SIDE = st.sampled_from(SIDES)
 

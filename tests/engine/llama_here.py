@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from hocket_daemon.engine.backends.llama import is_installed
+from hocket_daemon.engine.backends.llamacpp.llama import is_installed
 
 needs_llama = pytest.mark.skipif(not is_installed(), reason="llama.cpp is not installed")

@@ -20,8 +20,8 @@ from vllm_here import SMALL, needs_vllm
 from exact import exact
 from hocket_bus.errors import BadRequest, Busy
 from hocket_bus.messages import Prompt
-from hocket_daemon.engine.backends.gguf_model import GGUFModel
-from hocket_daemon.engine.backends.transformers_model import TransformersModel
+from hocket_daemon.engine.backends.llamacpp.gguf_model import GGUFModel
+from hocket_daemon.engine.backends.transformers.transformers_model import TransformersModel
 from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.engine.preemption import Interrupt, Preempted
 from hocket_daemon.engine.runtime.sequences import at_once, measure, read_prompt, rows_of
@@ -36,7 +36,7 @@ SLOTS = 6
 @pytest.fixture(scope="module")
 def vllm() -> Iterator[LanguageModel]:
     """One for all tests, as it takes half a minute to start; on a CPU it has no attention for a tiny model's heads."""
-    from hocket_daemon.engine.backends.vllm_model import VllmModel
+    from hocket_daemon.engine.backends.vllm.vllm_model import VllmModel
 
     model = VllmModel(exact(name=BUNDLED, slots=SLOTS, context=400, vllm=SMALL), "cloud")
     yield model
@@ -227,6 +227,6 @@ def test_each_model_computes_with_its_own_number_of_threads(tiny_models: dict[st
 def test_what_works_with_any_model_needs_no_model_library() -> None:
     """Another engine brings its own: torch and transformers are imported for transformers' models alone."""
     libraries = "{'torch', 'transformers'}"
-    source = f"import hocket_daemon.device, hocket_daemon.cloud, sys; print({libraries} & set(sys.modules))"
+    source = f"import hocket_daemon.roles.device, hocket_daemon.roles.cloud, sys; print({libraries} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True, timeout=WAIT_S)
     assert found.stdout.strip() == "set()"

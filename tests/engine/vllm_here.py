@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hocket_daemon.engine.backends.vllm_engine import is_installed
+from hocket_daemon.engine.backends.vllm.vllm_engine import is_installed
 
 needs_vllm = pytest.mark.skipif(not is_installed(), reason="vLLM is not installed: make test-vllm")
 

@@ -15,8 +15,8 @@ from PIL import Image
 from serving import gateway
 
 from hocket_gateway.settings import ServeSettings
-from hocket_tools.commands.documents import read_in
-from hocket_tools.commands.pair import start
+from hocket_tools.commands.daemons.pair import start
+from hocket_tools.commands.library.documents import read_in
 from hocket_tools.pair.home import Home
 from hocket_tools.pair.temporary import temporary_home
 

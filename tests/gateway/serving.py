@@ -34,7 +34,7 @@ from hocket_bus.messages import (
 from hocket_bus.sockets import Event, Received, Server
 from hocket_daemon.engine.settings import ServerSettings
 from hocket_daemon.privacy.egress import EgressSettings
-from hocket_gateway.people import People
+from hocket_gateway.access.people import People
 from hocket_gateway.server import GatewayServer, listener, server
 from hocket_gateway.settings import ServeSettings
 from hocket_lab.link.tap import Tap

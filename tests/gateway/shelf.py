@@ -15,7 +15,7 @@ from serving import gateway
 
 from hocket_gateway.settings import ServeSettings
 from hocket_retrieval.config import RetrievalConfig
-from hocket_retrieval.daemon import Daemon
+from hocket_retrieval.service.daemon import Daemon
 from waiting import WAIT_S, until
 
 NOTE = b"# Allotment\n\nThe water tank of the allotment holds 300 litres."

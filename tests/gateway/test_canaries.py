@@ -23,13 +23,13 @@ from mcp_use import called, tools
 from serving import gateway
 
 from hocket_daemon.privacy.egress import EgressSettings
-from hocket_gateway import people
+from hocket_gateway.access import people
 from hocket_gateway.openapi import OPERATIONS
 from hocket_gateway.settings import ServeSettings
 from hocket_lab.link.tap import Tap, messages
 from hocket_retrieval.config import RetrievalConfig
-from hocket_retrieval.daemon import Daemon
-from hocket_tools.commands.documents import read_in
+from hocket_retrieval.service.daemon import Daemon
+from hocket_tools.commands.library.documents import read_in
 from waiting import WAIT_S
 
 FOLDER, FILE, BROKEN, WORD, TOLD = "canaryfolder", "canaryfile", "canarybroken", "canaryword", "canarytold"

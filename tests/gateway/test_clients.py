@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from test_started import set_port, url
 
-from hocket_gateway import people
+from hocket_gateway.access import people
 from hocket_tools.main import run
 from hocket_tools.pair import front, processes
 from hocket_tools.pair.home import GATEWAY

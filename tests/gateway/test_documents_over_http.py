@@ -17,9 +17,10 @@ import pytest
 from serving import gateway
 from shelf import MAX_BYTES, NOTE, Shelf, shelf, there
 
-from hocket_gateway import people, uploads
+from hocket_gateway.access import people
+from hocket_gateway.library import uploads
 from hocket_gateway.settings import ServeSettings
-from hocket_retrieval.embedder import Embedder
+from hocket_retrieval.embedding.embedder import Embedder
 from waiting import WAIT_S, until
 
 __all__ = ["shelf", "there"]  # fixtures

@@ -10,7 +10,8 @@ import pytest
 from harness import pair
 from serving import SHORT, USER, gateway, served
 
-from hocket_gateway import sending, server
+from hocket_gateway import server
+from hocket_gateway.http import sending
 from hocket_gateway.settings import ServeSettings
 from waiting import WAIT_S
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from serving import served
 
-from hocket_gateway import composing
+from hocket_gateway.answers import composing
 
 SCHEMATHESIS = Path(__file__).parents[2] / ".venv-fuzz" / "bin" / "schemathesis"
 REQUESTS = 10_000

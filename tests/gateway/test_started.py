@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from hocket_gateway import people
+from hocket_gateway.access import people
 from hocket_tools.main import run
 from hocket_tools.pair import front, processes
 from hocket_tools.pair.home import GATEWAY, NAMES, Home

@@ -12,7 +12,7 @@ from hocket_retrieval.config import GraphConfig
 from hocket_retrieval.graph.build import Graph
 from hocket_retrieval.graph.engine import extractor_of
 from hocket_retrieval.graph.reading import Rules
-from hocket_retrieval.stores.sqlite import SqliteStore
+from hocket_retrieval.stores.sqlite.sqlite import SqliteStore
 
 Rules.at_once = 3
 

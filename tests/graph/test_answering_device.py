@@ -7,7 +7,7 @@ from typing import Any
 from hocket_bus.messages import Evidence, Gather, NoEvidence, Passage, Passages
 from hocket_bus.sockets import Received
 from hocket_daemon.graph.answering import AT_ONCE, Answering
-from hocket_daemon.serving.routing import MAX_NOTICES, Notices
+from hocket_daemon.serving.stream.routing import MAX_NOTICES, Notices
 
 
 class Lookups:

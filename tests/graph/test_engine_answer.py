@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket_retrieval.graph.answer import EXAMPLE, EXAMPLE_ANSWER, BadAnswer, body_of, reading_of
-from hocket_retrieval.phrases import MAX_MENTIONS, MAX_NAME_WORDS, MAX_WORD_CHARS, is_name, is_specific
+from hocket_retrieval.text.phrases import MAX_MENTIONS, MAX_NAME_WORDS, MAX_WORD_CHARS, is_name, is_specific
 
 TEXT = (
     "Tulips came with the Dutch East India Company. Ada Merrow's brother, Tomas Quill, bakes rye bread at the Bank of "

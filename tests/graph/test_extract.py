@@ -5,7 +5,7 @@ import pytest
 from hocket_retrieval.graph.leaving import may_leave, shareable
 from hocket_retrieval.graph.resolve import Keys, key_of
 from hocket_retrieval.graph.tables import NamedEntity
-from hocket_retrieval.phrases import MAX_MENTIONS, is_name, mentions
+from hocket_retrieval.text.phrases import MAX_MENTIONS, is_name, mentions
 
 
 @pytest.mark.parametrize(

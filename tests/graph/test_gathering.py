@@ -16,7 +16,7 @@ from hocket_daemon.graph import gathering
 from hocket_daemon.graph.gathering import Gathering
 from hocket_daemon.graph.members import Members
 from hocket_daemon.graph.settings import FederationSettings
-from hocket_daemon.serving.gatherer import Gathered
+from hocket_daemon.serving.search.gatherer import Gathered
 
 GROUPS = {"family": ["anna", "ben", "carl", "eve"], "firm": ["dora"]}
 

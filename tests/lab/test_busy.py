@@ -14,7 +14,7 @@ from waiting import WAIT_S
 
 BENCHMARK = """
 import time
-from hocket_lab.bench.profile import _busy
+from hocket_lab.bench.speed.profile import _busy
 with _busy(2):
     print("busy", flush=True)
     time.sleep(10_000)

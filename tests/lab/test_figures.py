@@ -13,16 +13,16 @@ import pytest
 
 from exact import exact
 from hocket_bus.errors import BadRequest
-from hocket_daemon.aggregation.schedule import latency
-from hocket_daemon.engine.backends.transformers_model import TransformersModel
+from hocket_daemon.aggregation.exchange.schedule import latency
+from hocket_daemon.engine.backends.transformers.transformers_model import TransformersModel
 from hocket_daemon.engine.sampling.distribution import truncate
 from hocket_daemon.engine.segments import Segment
 from hocket_lab.bench.figures import case_study, frame, perplexity, speedup
 from hocket_lab.bench.figures.frame import Claim, Figure, find, separate, settings_of, together
 from hocket_lab.bench.figures.ranges import check
 from hocket_lab.bench.figures.text import Library
-from hocket_lab.bench.report import Report, Row
 from hocket_lab.forcing import Forced
+from hocket_lab.reporting.report import Report, Row
 from hocket_lab.simulator.recording import Rates, drawn, save
 from hocket_tools.main import run
 from hocket_tools.train.wikitext import plain

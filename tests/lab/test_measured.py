@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from hocket_bus.messages import Ask
-from hocket_lab.bench import identity
-from hocket_lab.bench.identity import ROOTS, of_part, today
-from hocket_lab.bench.measured import DEFAULTS, MEASURED, PACKAGES, parts_of
-from hocket_lab.bench.sources import digest_under, significant
 from hocket_lab.commands.bench import BENCHMARKS
+from hocket_lab.reporting import identity
+from hocket_lab.reporting.identity import DEFAULTS, ROOTS, Code, today
+from hocket_lab.reporting.measured import FIGURES, REPORTING, STARTED, Modules, module_of
+from hocket_lab.reporting.sources import digest_under, significant
 
-PRODUCT = ("bus/", "daemon/", "retrieval/")
-HARMLESS = {  # what says which model or folder is meant, or how an error reads
-    "bus/errors.py", "bus/paths.py", "bus/deadline.py", "daemon/engine/settings.py",
-    "daemon/engine/catalog/published.py",
-}  # fmt: skip
 PROGRAM = '''"""What it is for."""
 import math
 
@@ -86,55 +82,84 @@ def test_a_part_is_a_folder_a_file_or_a_pattern(tmp_path: Path) -> None:
     assert digest_under(tmp_path, "nothing") == ""
 
 
-def test_every_part_is_there() -> None:
-    """A folder that moved would stand as changed for ever, and a wrong name would never change."""
-    assert [part for parts in MEASURED.values() for part in parts if not today(part)] == []
+@pytest.fixture(scope="module")
+def modules() -> Modules:
+    """Those of this checkout."""
+    return Modules(ROOTS)
 
 
-def test_every_benchmark_says_what_it_measures() -> None:
-    """Those of the command line, and each figure."""
-    commands = [f"hocket bench {name}" for name in BENCHMARKS] + [f"hocket bench figure {n}" for n in range(4, 10)]
-    assert [command for command in commands if parts_of(command) == PACKAGES] == []
+COMMANDS = [f"hocket bench {name}" for name in BENCHMARKS] + [
+    f"hocket bench figure {number}" for number in range(4, 10)
+]
 
 
-def modules_of(name: str) -> list[Path]:
-    """The program of a benchmark, or those of its folder."""
-    at = ROOTS["lab"] / "bench"
-    return sorted((at / name).glob("*.py")) if (at / name).is_dir() else [at / f"{name}.py"]
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_benchmark_reaches_its_own_module_and_the_product(modules: Modules, command: str) -> None:
+    """And not all of it, as a command does of which nothing is known."""
+    reached = modules.reached(command)
+    own = command.split()[2]
+    assert (FIGURES if own == "figure" else module_of(own)) in {name.removesuffix(".command") for name in reached}
+    assert len(reached) < len(modules.paths)
+    assert command == "hocket bench link" or any(not name.startswith("hocket_lab") for name in reached)
 
 
-def imported(path: Path) -> set[str]:
-    """The product's modules that a program imports, such as `daemon/engine/language_model.py`."""
-    nodes = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.ImportFrom)]
-    names = {name for node in nodes for name in (node.module, *(f"{node.module}.{one.name}" for one in node.names))}
-    places = {f"{str(name).removeprefix('hocket_').replace('.', '/')}.py" for name in names if name}
-    return {place for place in places if place.startswith(PRODUCT) and at(place).is_file()}
+def test_whoever_starts_a_pair_measures_its_daemons(modules: Modules) -> None:
+    """Though nothing of theirs is imported; a program that moved would be passed over."""
+    assert "hocket_daemon.aggregation.exchange.exchange" in modules.reached("hocket bench kv")
+    assert "hocket_daemon.aggregation.exchange.exchange" not in modules.reached("hocket bench link")
+    assert {name for module, started in STARTED.items() for name in (module, *started)} <= modules.paths.keys()
 
 
-def at(place: str) -> Path:
-    """Where a part of one file lies."""
-    package, _, inside = place.partition("/")
-    return ROOTS[package] / inside
+@pytest.mark.parametrize("name", ["wire", "overhead"])
+def test_what_python_imports_is_reached(modules: Modules, name: str) -> None:
+    """All but what a package above brings with it, and what shows figures."""
+    program = f"import sys, {module_of(name)}; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    reached = modules.reached(f"hocket bench {name}")
+    above = {module.rpartition(".")[0] for module in reached}
+    others = modules.closure([*above, f"{REPORTING}.report"])
+    loaded = {module for module in ran.stdout.split() if module in modules.paths and not module.startswith(REPORTING)}
+    ours = {module for module in loaded if modules.paths[module].name != "__init__.py"}
+    assert len(ours & reached) > 10
+    assert ours <= reached | others
 
 
-def covered(command: str) -> set[Path]:
-    """All files and folders of the parts of a command."""
-    pairs = [part.partition("/") for part in parts_of(command) if part != DEFAULTS]
-    places = [place for package, _, inside in pairs for place in ROOTS[package].glob(inside or "*")]
-    return {found for place in places for found in (place, *place.rglob("*.py"))}
+def test_imports_are_followed_wherever_they_stand(tmp_path: Path) -> None:
+    """In a function, for the type checker, relative and absolute; a module that nothing imports is not reached."""
+    sources = {
+        "lab/bench/speed/it.py": "from hocket_bus import a\ndef late():\n    from ...near import x",
+        "lab/near.py": "import hocket_bus.room.b",
+        "bus/a.py": "if TYPE_CHECKING:\n    from .room import c",
+        "bus/room/b.py": "from .. import d",
+        "bus/room/c.py": "from ..e import y",
+        "bus/d.py": "", "bus/e.py": "", "bus/apart.py": "from . import a",
+    }  # fmt: skip
+    for name, source in sources.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(source)
+    made = Modules({"bus": tmp_path / "bus", "lab": tmp_path / "lab"})
+    reached = made.imported("hocket_lab.bench.speed.it") | made.imported("hocket_lab.near")
+    assert reached == {"hocket_bus.a", "hocket_lab.near", "hocket_bus.room.b"}
+    deeper = {name for module in reached for name in made.imported(module)}
+    assert deeper == {"hocket_bus.room.b", "hocket_bus.room.c", "hocket_bus.d"}
+    assert made.reached("pytest tests/pair") == set(made.paths)
 
 
-@pytest.mark.parametrize("name", BENCHMARKS)
-def test_what_a_benchmark_imports_of_the_product_is_among_its_parts(name: str) -> None:
-    """Otherwise its figures would not say that the code has changed."""
-    inside = covered(f"hocket bench {name}")
-    needed = {module for path in modules_of(name) for module in imported(path)}
-    left = {module for module in needed if at(module) not in inside}
-    assert left <= HARMLESS, f"hocket bench {name} measures {sorted(left)}, too: say so in measured.py"
+def test_data_that_a_module_names_is_a_part_of_it(tmp_path: Path) -> None:
+    """Other questions make other figures."""
+    bench = tmp_path / "lab" / "bench" / "answers"
+    bench.mkdir(parents=True)
+    (bench / "newcomer.py").write_text('NAME = "newcomer.json"')
+    seen = set()
+    for text in ("{}", "[]"):
+        (bench / "newcomer.json").write_text(text)
+        seen.add(Code({"lab": tmp_path / "lab"}).parts("hocket bench newcomer")["lab"])
+    assert len(seen) == 2
 
 
 def test_defaults_are_a_part_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another temperature or another way of weighing is another product to whoever says nothing."""
-    before = of_part(DEFAULTS, ROOTS)
-    monkeypatch.setattr(identity, "Ask", lambda **said: Ask(**said, documents=3))
-    assert of_part(DEFAULTS, ROOTS) != before
+    before = today().parts("hocket bench link")
+    monkeypatch.setattr(identity, "Ask", lambda **given: Ask(**given, documents=3))
+    after = today().parts("hocket bench link")
+    assert {part for part in before if before[part] != after[part]} == {DEFAULTS}

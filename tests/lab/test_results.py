@@ -13,15 +13,17 @@ import msgspec
 import pytest
 
 from hocket_bus.errors import BadConfiguration
-from hocket_lab.bench.identity import ROOTS, of_part, today
-from hocket_lab.bench.measured import parts_of
-from hocket_lab.bench.report import Report
 from hocket_lab.bench.results.command import FOLDER, PAGE, SYSTEMS, made
 from hocket_lab.bench.results.page import page
 from hocket_lab.bench.results.records import CELL, Record, read
 from hocket_lab.bench.results.systems import Bar, Headline, System, read_systems
+from hocket_lab.reporting.identity import ROOTS, Code, today
+from hocket_lab.reporting.measured import Modules
+from hocket_lab.reporting.report import Report
 
 ROOT = Path(__file__).resolve().parents[2]
+NOW = cache(today().parts)
+SAMPLER = "hocket_daemon.aggregation.exchange.sampler"
 RECORD: dict[str, Any] = {
     "claim": "a draft is small",
     "target": "< 100",
@@ -30,7 +32,7 @@ RECORD: dict[str, Any] = {
     "command": "hocket bench link",
     "machine": "two cores",
     "verdict": "holds",
-    "code": {part: today(part) for part in parts_of("hocket bench link")},
+    "code": NOW("hocket bench link"),
 }
 
 
@@ -48,7 +50,7 @@ def one_system(claim: str = "a draft is small", says: str = "{value} bytes") -> 
 
 def page_of(folder: Path) -> str:
     """The page of the one file in `folder`."""
-    return page(read(folder), [one_system()], today)
+    return page(read(folder), [one_system()], NOW)
 
 
 def rows(text: str) -> Iterator[list[str]]:
@@ -90,30 +92,31 @@ def test_one_line_of_the_sampler_changes_what_every_line_that_measures_it_says(t
     """And no other line: in a scratch copy, with records of the code as it was before."""
     areas = {area: [fresh(record) for record in records] for area, records in read(ROOT / FOLDER).items()}
     systems = read_systems(ROOT / FOLDER / SYSTEMS, areas)
-    assert set(since(page(areas, systems, today)).values()) == {"no"}
+    assert set(since(page(areas, systems, NOW)).values()) == {"no"}
 
     changed = dict(ROOTS) | {"daemon": with_another_sampler(tmp_path / "hocket_daemon")}
-    says = since(page(areas, systems, cache(lambda part: of_part(part, changed))))
+    says = since(page(areas, systems, cache(Code(changed).parts)))
+    modules = Modules(ROOTS)
     measuring = {
         (record.claim.replace("|", "/"), link(area))
         for area, records in areas.items()
         for record in records
-        if {"daemon/aggregation", "daemon"} & set(parts_of(record.command))
+        if SAMPLER in modules.reached(record.command)
     }
-    assert {line for line, parts in says.items() if parts in ("aggregation", "daemon")} == measuring
+    assert {line for line, parts in says.items() if parts == "daemon"} == measuring
     assert {says[line] for line in says.keys() - measuring} == {"no"}
     assert len(measuring) > 50
 
 
 def fresh(record: Record) -> Record:
     """The same claim, as if it had been measured just now."""
-    return msgspec.structs.replace(record, code={part: today(part) for part in parts_of(record.command)})
+    return msgspec.structs.replace(record, code=NOW(record.command))
 
 
 def with_another_sampler(folder: Path) -> Path:
     """A copy of the daemon's package with another line in its sampler."""
     shutil.copytree(ROOTS["daemon"], folder, ignore=shutil.ignore_patterns("__pycache__"))
-    sampler = folder / "aggregation" / "sampler.py"
+    sampler = folder / "aggregation" / "exchange" / "sampler.py"
     sampler.write_text(sampler.read_text(encoding="utf-8").replace("return ", "return not ", 1), encoding="utf-8")
     return folder
 
@@ -128,17 +131,10 @@ def link(area: str) -> str:
     return f"[{area}](results/{area}.json)"
 
 
-def test_every_record_has_the_digest_of_each_part_that_its_command_measures() -> None:
-    """Those of its day: where one is missing, the page says that the part has changed."""
-    for records in read(ROOT / FOLDER).values():
-        for record in records:
-            assert set(parts_of(record.command)) <= record.code.keys(), record.claim
-
-
 def test_a_part_without_a_digest_counts_as_changed(tmp_path: Path) -> None:
     """Nobody can say that it is the same."""
-    lacking = {part: found for part, found in RECORD["code"].items() if part != "lab/link"}
-    assert "| link | [wire]" in page_of(written(tmp_path, RECORD | {"code": lacking}))
+    lacking = {part: found for part, found in RECORD["code"].items() if part != "lab"}
+    assert "| lab | [wire]" in page_of(written(tmp_path, RECORD | {"code": lacking}))
     assert "| no | [wire]" in page_of(written(tmp_path, RECORD))
 
 
@@ -187,20 +183,20 @@ def test_the_claims_of_a_benchmark_s_report_are_records(tmp_path: Path) -> None:
     assert [bytes_.verdict, codec.verdict, gpu.verdict] == ["holds", "missed", "cannot be told"]
     assert bytes_.machine == codec.machine
     assert len(gpu.claim) == CELL
-    assert bytes_.changed(today) == []
+    assert bytes_.changed(NOW) == []
 
 
 def test_a_bar_in_a_claim_does_not_end_its_cell(tmp_path: Path) -> None:
     """Otherwise one would move all columns behind it."""
     areas = read(written(tmp_path, RECORD | {"claim": "|p − m| / m"}))
-    assert r"| \|p − m\| / m | < 100 |" in page(areas, [one_system("|p − m| / m")], today)
+    assert r"| \|p − m\| / m | < 100 |" in page(areas, [one_system("|p − m| / m")], NOW)
 
 
 @pytest.mark.parametrize("says", ["{speed} bytes", "{claim}"])
 def test_a_headline_of_a_number_that_no_record_has_is_refused(tmp_path: Path, says: str) -> None:
     """Otherwise a sentence could tell what nobody measured."""
     with pytest.raises(BadConfiguration):
-        page(read(written(tmp_path, RECORD)), [one_system(says=says)], today)
+        page(read(written(tmp_path, RECORD)), [one_system(says=says)], NOW)
 
 
 def test_a_file_of_records_stands_in_one_system(tmp_path: Path) -> None:

@@ -10,13 +10,13 @@ import pytest
 
 from hocket_bus.errors import BadRequest
 from hocket_daemon.engine.runtime.entry import KV, Damaged
-from hocket_lab.bench import kv
 from hocket_lab.bench.baselines import moved
 from hocket_lab.bench.figures import first_token, frame, latency, running, scheduling
 from hocket_lab.bench.figures.frame import settings_of
-from hocket_lab.bench.methods import METHODS
-from hocket_lab.bench.report import Report, Row
-from hocket_lab.bench.stream import Run, figures
+from hocket_lab.bench.parties.methods import METHODS
+from hocket_lab.bench.running.stream import Run, figures
+from hocket_lab.bench.speed import kv
+from hocket_lab.reporting.report import Report, Row
 
 MS = {"device": 25.0, "sync": 330.0, "sync-both": 170.0, "independent": 180.0, "coupled": 60.0}
 

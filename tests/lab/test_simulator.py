@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Source, Token
-from hocket_daemon.aggregation.lookahead import draft_window
+from hocket_daemon.aggregation.exchange.lookahead import draft_window
 from hocket_lab.simulator import record
 from hocket_lab.simulator.recording import Accepted, DecodeTimes, Rates, Recording, Sequence, drawn, load, save
 from hocket_lab.simulator.roundtrip import Sinusoid, Trace, recorded

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import typer
 
-from hocket_lab.bench import smoke
 from hocket_lab.bench.figures.frame import find, settings_of
 from hocket_lab.bench.results.command import FOLDER, SYSTEMS
 from hocket_lab.bench.results.records import read
 from hocket_lab.bench.results.systems import read_systems
-from hocket_lab.bench.smoke import TRIALS, Ran, Trial, run, summary
+from hocket_lab.bench.service import smoke
+from hocket_lab.bench.service.smoke import TRIALS, Ran, Trial, run, summary
 from hocket_lab.commands import bench
 
 ROOT = Path(__file__).resolve().parents[2]

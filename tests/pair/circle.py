@@ -10,13 +10,13 @@ from reference import DEFAULTS, Reference
 
 from exact import exact
 from hocket_bus.messages import Ask
-from hocket_daemon.aggregation import likelihood_ratio as ratio
-from hocket_daemon.aggregation.sampler import etas, mixture
-from hocket_daemon.engine.backends.transformers_model import TransformersModel
+from hocket_daemon.aggregation.exchange.sampler import etas, mixture
+from hocket_daemon.aggregation.weights import likelihood_ratio as ratio
+from hocket_daemon.engine.backends.transformers.transformers_model import TransformersModel
 from hocket_daemon.engine.sampling.distribution import truncate
 from hocket_daemon.engine.sampling.drawing import Rule, draw
 from hocket_daemon.engine.sampling.heads import mix as mix_rows
-from hocket_daemon.serving.passage_weights import explained
+from hocket_daemon.serving.search.passage_weights import explained
 
 LEADER = "device"
 

@@ -14,15 +14,15 @@ from typing import Any
 from harness import ABOUT_MODELS, UNMEASURED, Pair
 
 from exact import exact
-from hocket_bus.keys import Peer
 from hocket_bus.messages import Right
+from hocket_bus.trust.keys import Peer
 from hocket_client import Client
 from hocket_daemon.aggregation.settings import AggregationSettings
-from hocket_daemon.cloud import CloudDaemon
 from hocket_daemon.config import CloudSettings, DeviceSettings
-from hocket_daemon.device import DeviceDaemon
-from hocket_daemon.engine.backends.transformers_model import TransformersModel
-from hocket_daemon.membership import BY_LIST, FILE, CloudMember, MemberList, new_owner, sign, take
+from hocket_daemon.engine.backends.transformers.transformers_model import TransformersModel
+from hocket_daemon.roles.cloud import CloudDaemon
+from hocket_daemon.roles.device import DeviceDaemon
+from hocket_daemon.roles.membership import BY_LIST, FILE, CloudMember, MemberList, new_owner, sign, take
 from hocket_lab.rehearsal.daemon import Rehearsal
 from machines import Machine
 from ports import free_port

@@ -15,19 +15,19 @@ from typing import Any
 import pytest
 from harness import Pair
 
-from hocket_bus import keys
-from hocket_bus.keys import Peer
 from hocket_bus.messages import Done, Held, Ingest, Ingested, Keep, ListSubgraphs, Subgraphs
-from hocket_bus.pins import Pins, fingerprint
-from hocket_bus.sealing import SealingKey
 from hocket_bus.sockets import new_key_pair
+from hocket_bus.trust import keys
+from hocket_bus.trust.keys import Peer
+from hocket_bus.trust.pins import Pins, fingerprint
+from hocket_bus.trust.sealing import SealingKey
 from hocket_daemon.aggregation.settings import GroupSettings
-from hocket_daemon.cloud import CloudDaemon
 from hocket_daemon.graph.settings import FederationSettings, GateSettings
 from hocket_daemon.privacy.egress import EgressSettings, read
-from hocket_retrieval import daemon
+from hocket_daemon.roles.cloud import CloudDaemon
 from hocket_retrieval.config import RetrievalConfig
-from hocket_retrieval.embedder import Embedder
+from hocket_retrieval.embedding.embedder import Embedder
+from hocket_retrieval.service import daemon
 from hocket_tools.caller import Caller
 from ports import free_port
 from waiting import WAIT_S, until

@@ -17,14 +17,14 @@ from hocket_bus.messages import Extract, Extracted, Passage, Passages, Score, Sc
 from hocket_bus.sockets import Bus, Event, Received, Server
 from hocket_client import Client
 from hocket_daemon.aggregation.settings import AggregationSettings
-from hocket_daemon.cloud import CloudDaemon
 from hocket_daemon.composition.settings import CompositionSettings
 from hocket_daemon.config import CloudSettings, DeviceSettings
-from hocket_daemon.daemon import Daemon
-from hocket_daemon.device import DeviceDaemon
 from hocket_daemon.engine.runtime.compute import Compute
 from hocket_daemon.engine.settings import ModelSettings
-from hocket_daemon.parts import Parts
+from hocket_daemon.roles.cloud import CloudDaemon
+from hocket_daemon.roles.daemon import Daemon
+from hocket_daemon.roles.device import DeviceDaemon
+from hocket_daemon.roles.parts import Parts
 from hocket_lab.rehearsal.held import HeldCompute, Hold
 from hocket_lab.rehearsal.script import scripted
 from hocket_tools.pair.loopback import trust_self

@@ -21,13 +21,13 @@ from hocket_bus.errors import HocketError, Unavailable
 from hocket_bus.messages import Done, Ingest, Ingested, Token
 from hocket_client import Client, Stream
 from hocket_daemon.aggregation.settings import AggregationSettings
-from hocket_daemon.cloud import CloudDaemon
 from hocket_daemon.config import CloudSettings, DeviceSettings
-from hocket_daemon.device import DeviceDaemon
 from hocket_daemon.engine.settings import KVSettings
+from hocket_daemon.roles.cloud import CloudDaemon
+from hocket_daemon.roles.device import DeviceDaemon
 from hocket_lab.rehearsal.daemon import Rehearsal, script_of
 from hocket_retrieval.config import RetrievalConfig
-from hocket_retrieval.daemon import run
+from hocket_retrieval.service.daemon import run
 from hocket_tools.caller import Caller
 from waiting import WAIT_S
 
@@ -35,7 +35,7 @@ NAMES = ("device", "cloud", "device-retrieval", "cloud-retrieval")
 TEXT = "The heron stands in the marsh at dawn. The bakery sells rye bread on Tuesdays. Tulips grow behind the hall."
 
 CONTEXT = multiprocessing.get_context("forkserver")
-LIBRARIES = ["hocket_lab.rehearsal.daemon", "hocket_retrieval.daemon", "sentence_transformers"]
+LIBRARIES = ["hocket_lab.rehearsal.daemon", "hocket_retrieval.service.daemon", "sentence_transformers"]
 CONTEXT.set_forkserver_preload(["herd", *LIBRARIES])
 
 

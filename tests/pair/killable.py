@@ -13,12 +13,12 @@ from harness import ABOUT_MODELS, UNMEASURED, Pair
 from herd import CONTEXT
 
 from exact import exact
-from hocket_bus import keys
-from hocket_bus.keys import Peer
+from hocket_bus.trust import keys
+from hocket_bus.trust.keys import Peer
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.config import DeviceSettings
-from hocket_daemon.device import DeviceDaemon
 from hocket_daemon.privacy.egress import EgressSettings
+from hocket_daemon.roles.device import DeviceDaemon
 from hocket_lab.rehearsal.daemon import Rehearsal, script_of
 from waiting import WAIT_S, until
 

@@ -16,21 +16,21 @@ from simulation import token_of
 
 from exact import exact
 from hocket_bus.messages import AggregationOptions, Ask, Passage, Prompt, Search, Task
-from hocket_daemon.aggregation import likelihood_ratio as ratio
-from hocket_daemon.aggregation.relevance import compared, query, weighed_by
-from hocket_daemon.aggregation.sampler import eta_device, mix
+from hocket_daemon.aggregation.exchange.sampler import eta_device, mix
 from hocket_daemon.aggregation.settings import AggregationSettings
-from hocket_daemon.engine.backends.transformers_model import TransformersModel
+from hocket_daemon.aggregation.weights import likelihood_ratio as ratio
+from hocket_daemon.aggregation.weights.relevance import compared, query, weighed_by
+from hocket_daemon.engine.backends.transformers.transformers_model import TransformersModel
 from hocket_daemon.engine.reading import FEW
 from hocket_daemon.engine.runtime.likelihood import NO_LIKELIHOODS
 from hocket_daemon.engine.runtime.sequences import SequenceGroup
 from hocket_daemon.engine.sampling.distribution import Distribution, truncate
 from hocket_daemon.engine.sampling.drawing import Rule, exponential
 from hocket_daemon.engine.sampling.heads import mix as mix_rows
-from hocket_daemon.serving.follow_up import Found, search_texts
-from hocket_daemon.serving.passage_weights import explained, weigh
+from hocket_daemon.serving.search.follow_up import Found, search_texts
+from hocket_daemon.serving.search.passage_weights import explained, weigh
 from hocket_lab.forcing import Forced, read_at_once, rows_behind
-from hocket_retrieval.heads import headed
+from hocket_retrieval.text.heads import headed
 
 DEFAULTS = AggregationSettings()
 

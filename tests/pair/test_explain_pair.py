@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from harness import pair
 
-from hocket_daemon.serving import decisions
+from hocket_daemon.serving.records import decisions
 from hocket_tools.main import run
 from waiting import WAIT_S, until
 

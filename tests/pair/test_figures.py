@@ -17,9 +17,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from hocket_bus.errors import BadConfiguration, BadRequest
 from hocket_bus.messages import MemberOutcome, Status, StatusRequest
-from hocket_daemon.daemon import Daemon
 from hocket_daemon.monitoring.prometheus import Exporter
-from hocket_daemon.serving.sealed_circle import SealedCircle
+from hocket_daemon.roles.daemon import Daemon
+from hocket_daemon.serving.peers.sealed_circle import SealedCircle
 from hocket_tools.caller import Caller
 from ports import free_port
 from waiting import WAIT_S, until

@@ -16,7 +16,7 @@ from hocket_bus.messages import CLASS_OF, ListShared, Recalled, Removed, StopSha
 from hocket_bus.wire import decode
 from hocket_daemon.graph.settings import FederationSettings, GateSettings
 from hocket_daemon.privacy.egress import EgressSettings
-from hocket_lab.bench.canaries import grams
+from hocket_lab.bench.privacy.canaries import grams
 from hocket_lab.link.tap import Tap, messages
 from hocket_tools.caller import Caller
 from waiting import WAIT_S, until

@@ -35,4 +35,4 @@ def test_a_key_and_a_document_go_no_farther() -> None:
     assert len(key.through) <= TO_A_SUGGESTION, sorted(key.through)
     assert len(document.through) <= TO_THE_INDEX, sorted(document.through)
     assert "hocket_daemon/composition/completer.py" in key.through
-    assert "hocket_retrieval/ingest.py" in document.through
+    assert "hocket_retrieval/ingestion/ingest.py" in document.through

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hocket_retrieval.collection import Collection
-from hocket_retrieval.embedder import Embedder
+from hocket_retrieval.embedding.embedder import Embedder
 from toys import ToyEmbedder
 
 

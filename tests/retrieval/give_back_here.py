@@ -4,9 +4,9 @@ import os
 import sys
 from pathlib import Path
 
-from hocket_retrieval import jobs as module
-from hocket_retrieval.job import Job, Report
-from hocket_retrieval.jobs import Jobs
+from hocket_retrieval.ingestion.job import Job, Report
+from hocket_retrieval.service import jobs as module
+from hocket_retrieval.service.jobs import Jobs
 
 LITTLE, MUCH = 1_000, 70_000  # bytes
 looked: list[int] = []

@@ -3,9 +3,9 @@
 import sys
 from pathlib import Path
 
-from hocket_retrieval import ingest
 from hocket_retrieval.collection import Collection
-from hocket_retrieval.job import Progress
+from hocket_retrieval.ingestion import ingest
+from hocket_retrieval.ingestion.job import Progress
 from toys import ToyEmbedder
 
 ingest.BATCH_CHUNKS = 4

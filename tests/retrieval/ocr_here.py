@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from hocket_retrieval.formats import recognition
+from hocket_retrieval.parsing.formats.pictures import recognition
 
 needs_ocr = pytest.mark.skipif(not recognition.is_installed(), reason="pip install 'hocket[ocr]' for this test")

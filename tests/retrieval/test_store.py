@@ -10,9 +10,9 @@ import pytest
 from hocket_bus.errors import BadConfiguration
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.errors import StoreError, StoreFull, VectorsGone
-from hocket_retrieval.stores.dense import DenseIndex
 from hocket_retrieval.stores.records import Document, NewChunk, digest
-from hocket_retrieval.stores.sqlite import SqliteStore
+from hocket_retrieval.stores.sqlite.dense import DenseIndex
+from hocket_retrieval.stores.sqlite.sqlite import SqliteStore
 
 
 @pytest.fixture
@@ -197,7 +197,7 @@ def test_an_index_that_cannot_be_saved_is_made_anew(tmp_path, toy, monkeypatch):
         raise BadConfiguration(f"{file}: No space left on device")
 
     with Collection(tmp_path, toy) as collection:
-        monkeypatch.setattr("hocket_retrieval.stores.dense.keep_private", no_room)
+        monkeypatch.setattr("hocket_retrieval.stores.sqlite.dense.keep_private", no_room)
         collection.add([("old", "", "red brick")])
         assert collection.search("red brick", 1).passages[0].document == "old"
     assert not list(tmp_path.glob("dense*"))

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from curveclient import CurveClient
 
-from hocket_bus.keys import Keys
 from hocket_bus.messages import Cancel, Done, Hello, Message, Ping
+from hocket_bus.trust.keys import Keys
 from hocket_bus.wire import encode
 
 MEGABYTE = bytes(1_000_000)  # encrypted, it is just below the largest frame

@@ -13,7 +13,7 @@ from pathlib import Path
 import zmq  # whose libsodium is used
 from zmq.utils.z85 import decode
 
-from hocket_bus.keys import Keys
+from hocket_bus.trust.keys import Keys
 
 GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x01" + b"CURVE".ljust(20, b"\0") + bytes(32)
 KEY, MAC, NONCE = 32, 16, 24

@@ -10,7 +10,7 @@ from hocket_bus.messages import Begin, Draft, End, Message, Ready, Sync, Target,
 from hocket_bus.sockets import Bus, Event, Received, Server
 from hocket_daemon.engine.sampling import distribution as codec
 from hocket_daemon.engine.sampling.distribution import Distribution
-from hocket_daemon.serving.prefix import PrefixChain
+from hocket_daemon.serving.stream.prefix import PrefixChain
 
 FLAT = Distribution(np.arange(2000), np.full(2000, codec.COUNTS_PER_ID), 0.98)
 

@@ -19,10 +19,10 @@ from pathlib import Path
 import zmq
 from attackers import ATTACKS
 
-from hocket_bus.keys import Keys, Peer, write_own, write_peers
 from hocket_bus.messages import Hello, Message, Ping, Pong, Right, Welcome
 from hocket_bus.sockets import new_key_pair
 from hocket_bus.sockets.curve import guard
+from hocket_bus.trust.keys import Keys, Peer, write_own, write_peers
 from hocket_bus.wire import decode, encode
 from ports import free_port
 

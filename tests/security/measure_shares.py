@@ -47,9 +47,9 @@ ROUNDS = 20
 MISSES = 3
 SETTLE_S = 5.0
 RUN = {
-    "cloud": "import sys; from pathlib import Path; from hocket_daemon.cloud import main; main(Path(sys.argv[1]))",
+    "cloud": "import sys; from pathlib import Path; from hocket_daemon.roles.cloud import main;main(Path(sys.argv[1]))",
     "retrieval": "import sys; from pathlib import Path; from hocket_bus.config import load;"
-    "from hocket_retrieval.config import RetrievalConfig; from hocket_retrieval.daemon import run;"
+    "from hocket_retrieval.config import RetrievalConfig; from hocket_retrieval.service.daemon import run;"
     "run(load(Path(sys.argv[1]), RetrievalConfig))",
 }
 
@@ -103,7 +103,7 @@ def _ingest(keeper: Machine, path: Path) -> None:
 
 
 def _tokenizer(folder: Path) -> str:
-    from hocket_daemon.engine.backends.transformers_model import TransformersModel
+    from hocket_daemon.engine.backends.transformers.transformers_model import TransformersModel
     from hocket_daemon.engine.settings import KVSettings
 
     return TransformersModel(exact(slots=1), "device", KVSettings()).fingerprint

@@ -8,9 +8,9 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TypeVar
 
-from hocket_bus.keys import Peer, write_own, write_peers
 from hocket_bus.messages import ANSWERS, AggregationOptions, Ask, Begin, Hello, Message, Prompt, Right, Sampling
 from hocket_bus.sockets import Bus, Event, LinkUp, Received, new_key_pair
+from hocket_bus.trust.keys import Peer, write_own, write_peers
 from hocket_daemon.aggregation.mode import AggregationMode
 from waiting import WAIT_S
 

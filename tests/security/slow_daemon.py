@@ -3,10 +3,10 @@
 import sys
 from pathlib import Path
 
-from hocket_retrieval import daemon as daemons
-from hocket_retrieval import ingest
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.config import RetrievalConfig
+from hocket_retrieval.ingestion import ingest
+from hocket_retrieval.service import daemon as daemons
 from toys import ToyEmbedder
 
 BATCH = "batch of "

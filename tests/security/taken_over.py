@@ -11,8 +11,8 @@ import platform
 import sys
 from collections.abc import Callable
 
-from hocket_bus.unseen import close_memory
-from hocket_retrieval import sandboxed
+from hocket_bus.trust.unseen import close_memory
+from hocket_retrieval.parsing import sandboxed
 
 USER = 65533
 SECRET = ctypes.create_string_buffer(b"of the daemon's memory")

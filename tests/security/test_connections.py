@@ -15,11 +15,11 @@ import structlog
 import zmq
 from curveclient import CurveClient, connected
 
-from hocket_bus import connections, shares
-from hocket_bus.connections import MAX_MUTE, MAX_UNHEARD, NO_ROOM, Connections
-from hocket_bus.keys import Keys, Peer
+from hocket_bus.limits import connections, shares
+from hocket_bus.limits.connections import MAX_MUTE, MAX_UNHEARD, NO_ROOM, Connections
 from hocket_bus.messages import Cancel, Hello, Message, Notice, Welcome
 from hocket_bus.sockets import Bus, Received, Server
+from hocket_bus.trust.keys import Keys, Peer
 from hocket_bus.wire import decode, encode
 from machines import AT, PORT, Machine, all_but_documents, dial, is_up, serve
 from waiting import WAIT_S, until
@@ -84,7 +84,7 @@ def test_what_waits_is_counted_to_the_byte(
     server: Machine, alice: Machine, mallory: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Frames of every length, encryption included: what remains is the handshake, however much was said."""
-    monkeypatch.setattr("hocket_bus.malformed.MAX_MALFORMED", 10**9)
+    monkeypatch.setattr("hocket_bus.limits.malformed.MAX_MALFORMED", 10**9)
     monkeypatch.setattr(shares, "BURST_BYTES", 10**9)
     with served(server) as (there, serving), alice.raw(zmq.DEALER) as dealer:
         for number in range(500):

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from hocket_bus.errors import BadRequest
 from hocket_bus.messages import WEIGHTS, Begin, Draft, Method, Prompt, Sampling, Target
 from hocket_daemon.aggregation.dialogue import Dialogue
-from hocket_daemon.aggregation.relevance import claims
-from hocket_daemon.aggregation.sampler import MIN_OF_DEVICE, eta_device
+from hocket_daemon.aggregation.exchange.sampler import MIN_OF_DEVICE, eta_device
 from hocket_daemon.aggregation.steering import LOOSE, STRICT, Bounds, Guard, Steering, guard
+from hocket_daemon.aggregation.weights.relevance import claims
 from hocket_daemon.engine.runtime.likelihood import MAX_TOKENS, MINIMUM
 from hocket_daemon.engine.sampling import distribution as codec
 from hocket_daemon.engine.sampling.distribution import Distribution, truncate
-from hocket_daemon.serving.passage_weights import weigh
-from hocket_daemon.serving.prefix import PrefixChain
+from hocket_daemon.serving.search.passage_weights import weigh
+from hocket_daemon.serving.stream.prefix import PrefixChain
 
 VOCABULARY = 50
 GUARDS: tuple[Guard, ...] = ("off", "warns", "leaves")

@@ -20,9 +20,9 @@ from exact import exact
 from hocket_bus.messages import Sampling
 from hocket_client import Client
 from hocket_daemon.aggregation.settings import AggregationSettings
-from hocket_daemon.engine.backends.transformers_model import TransformersModel
+from hocket_daemon.engine.backends.transformers.transformers_model import TransformersModel
 from hocket_daemon.privacy.egress import EgressSettings
-from hocket_lab.bench.forced import MANNERS, Manner, attack, forced
+from hocket_lab.bench.privacy.forced import MANNERS, Manner, attack, forced
 from waiting import WAIT_S, until
 
 NOTE = (

@@ -11,14 +11,14 @@ from test_lying_cloud import BEGINNING, FLAT, VALUE, VOCABULARY, begin, private,
 
 from hocket_bus.errors import BadMessage, BadRequest
 from hocket_bus.messages import Draft, Target
-from hocket_daemon.aggregation.exchange import MAX_HELD
-from hocket_daemon.aggregation.group_dialogue import GroupDialogue
-from hocket_daemon.aggregation.likelihood_ratio import steps_of
-from hocket_daemon.aggregation.sampler import MIN_OF_DEVICE
+from hocket_daemon.aggregation.exchange.exchange import MAX_HELD
+from hocket_daemon.aggregation.exchange.sampler import MIN_OF_DEVICE
+from hocket_daemon.aggregation.group.group_dialogue import GroupDialogue
 from hocket_daemon.aggregation.steering import Guard
+from hocket_daemon.aggregation.weights.likelihood_ratio import steps_of
 from hocket_daemon.engine.sampling import distribution as codec
 from hocket_daemon.engine.sampling.distribution import Distribution
-from hocket_daemon.serving.prefix import PrefixChain
+from hocket_daemon.serving.stream.prefix import PrefixChain
 
 MOST_SAY = 0.9
 

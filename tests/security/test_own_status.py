@@ -8,9 +8,9 @@ from pathlib import Path
 
 from harness import Pair
 
-from hocket_bus.keys import Peer, write_own, write_peers
 from hocket_bus.messages import AggregationOptions, Ask, Begin, Hello, Prompt, Right, Sampling, Status, StatusRequest
 from hocket_bus.sockets import Bus, new_key_pair
+from hocket_bus.trust.keys import Peer, write_own, write_peers
 from hocket_tools.caller import Caller
 from ports import free_port
 from waiting import WAIT_S, until

@@ -11,7 +11,7 @@ import pytest
 
 from hocket_bus.endpoints import claim
 from hocket_bus.errors import BadConfiguration
-from hocket_bus.private import keep_private, lock, private_folder
+from hocket_bus.trust.private import keep_private, lock, private_folder
 from hocket_daemon.database import written
 from hocket_tools.pair.home import Home
 

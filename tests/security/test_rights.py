@@ -17,8 +17,7 @@ import zmq
 from generated import corpus
 from hocket_bus import wire
 from hocket_bus.errors import BadConfiguration, Untrusted
-from hocket_bus.keys import PEERS, Keys, Peer, read_peers, write_peers
-from hocket_bus.malformed import MAX_MALFORMED
+from hocket_bus.limits.malformed import MAX_MALFORMED
 from hocket_bus.messages import (
     ANSWERS,
     BY_CODE,
@@ -42,6 +41,7 @@ from hocket_bus.messages import (
     Welcome,
 )
 from hocket_bus.sockets import Bus, LinkDown, Received
+from hocket_bus.trust.keys import PEERS, Keys, Peer, read_peers, write_peers
 from hocket_bus.wire import decode, encode
 from hocket_client import Client
 from hocket_tools.caller import Caller

@@ -27,10 +27,11 @@ from hocket_bus.messages import (
     Search,
 )
 from hocket_bus.sockets import Event, Received, Server
-from hocket_daemon.serving import rates, sessions
+from hocket_daemon.serving import rates
 from hocket_daemon.serving.admission import ORDINARY_ROWS
 from hocket_daemon.serving.rates import BURST
-from hocket_daemon.serving.retrieval import UNDER_WAY_KEY
+from hocket_daemon.serving.search.retrieval import UNDER_WAY_KEY
+from hocket_daemon.serving.sessions import sessions
 from ports import free_port
 from waiting import WAIT_S, until
 

@@ -355,7 +355,13 @@ def test_words_of_another_recipe_are_made_anew(store, open_again, monkeypatch):
         wanted = [list(moment.by_words(query, 9)) for query in ("brick", "slate", "契約", "約")]
         ids = moment.ids().tolist()
     assert all(wanted)
-    for module in ("word_index", "lance", "lance_table", "postgres", "postgres_schema"):
+    for module in (
+        "sqlite.word_index",
+        "lance.lance",
+        "lance.lance_table",
+        "postgres.postgres",
+        "postgres.postgres_schema",
+    ):
         monkeypatch.setattr(f"hocket_retrieval.stores.{module}.RECIPE", "another")
     with open_again().moment() as moment:
         assert [list(moment.by_words(query, 9)) for query in ("brick", "slate", "契約", "約")] == wanted

@@ -47,7 +47,7 @@ def test_no_file_that_held_removed_text_is_left(place, store, monkeypatch, folds
     before = row_files(place)
     store.remove(["one"])
     if not folds:
-        monkeypatch.setattr("hocket_retrieval.stores.lance_table.fold", lambda table: None)
+        monkeypatch.setattr("hocket_retrieval.stores.lance.lance_table.fold", lambda table: None)
     store.purge()
     assert not row_files(place) & before
     monkeypatch.undo()
@@ -75,7 +75,7 @@ def test_a_removed_word_leaves_the_index_of_words(place, store):
 
 def test_many_writes_leave_few_files(place, store, monkeypatch):
     """They are joined now and then, and old versions go; not at a purge alone."""
-    monkeypatch.setattr("hocket_retrieval.stores.lance.TENDED", (10, 10))
+    monkeypatch.setattr("hocket_retrieval.stores.lance.lance.TENDED", (10, 10))
     store.save()
     for number in range(30):
         put(store, f"/{number}", f"text {number}")
@@ -87,7 +87,7 @@ def test_many_writes_leave_few_files(place, store, monkeypatch):
 
 def test_few_rows_wait_for_their_indices(place, store, lancedb, monkeypatch):
     """However many a document has: a search reads each of them. Of a large store a quarter may wait."""
-    monkeypatch.setattr("hocket_retrieval.stores.lance.UNINDEXED", (20, 0.25))
+    monkeypatch.setattr("hocket_retrieval.stores.lance.lance.UNINDEXED", (20, 0.25))
     store.save()
     for number in range(12):
         put(store, f"/{number}", *(f"text {number} {piece}" for piece in range(10)))
@@ -152,7 +152,7 @@ def test_a_damaged_store_is_told_in_one_line(place, store):
 
 def test_a_version_of_a_later_hocket_is_refused(place, monkeypatch):
     """It says which."""
-    monkeypatch.setattr("hocket_retrieval.stores.lance_table.VERSION", "99")
+    monkeypatch.setattr("hocket_retrieval.stores.lance.lance_table.VERSION", "99")
     opened("lancedb", place).close()
     monkeypatch.undo()
     with pytest.raises(StoreError, match="version 99"):
@@ -167,7 +167,7 @@ def test_errors_of_whoever_reads_are_not_the_stores(store):
 
 def test_a_purge_waits_for_reads_but_not_for_ever(place, store, monkeypatch):
     """Where one is in the way for long, what was removed goes all the same."""
-    monkeypatch.setattr("hocket_retrieval.stores.lance.READ_S", 0.01)
+    monkeypatch.setattr("hocket_retrieval.stores.lance.lance.READ_S", 0.01)
     put(store, "a", "red brick")
     before = row_files(place)
     store.remove(["a"])

@@ -10,7 +10,7 @@ from store_kinds import DIMENSION, KINDS, opened, put
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.config import RetrievalConfig, StoreConfig
 from hocket_retrieval.errors import StoreError
-from hocket_retrieval.relocation import relocate
+from hocket_retrieval.service.relocation import relocate
 from hocket_retrieval.stores import moving
 from hocket_retrieval.stores.moving import Moved, move
 from toys import ToyEmbedder
@@ -100,7 +100,7 @@ def test_a_daemon_finds_its_documents_in_the_new_store(tmp_path, places, monkeyp
     """A collection that ingested into SQLite, searches the same in LanceDB, and goes on there."""
     place = places("lancedb")
     toy = ToyEmbedder(dimension=DIMENSION)
-    monkeypatch.setattr("hocket_retrieval.relocation.Embedder", lambda _: toy)
+    monkeypatch.setattr("hocket_retrieval.service.relocation.Embedder", lambda _: toy)
     file = tmp_path / "mill.md"
     file.write_text("# The mill\n\nIt stands by the harbour.\n\n# The oven\n\nRye bread.")
     state = tmp_path / "state"

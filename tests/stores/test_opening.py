@@ -15,7 +15,7 @@ from hocket_retrieval.stores.opening import open_store
 @pytest.mark.parametrize(("kind", "library"), [("lancedb", "lancedb"), ("postgres", "psycopg")])
 def test_what_is_not_installed_is_named(kind, library, tmp_path, monkeypatch):
     """With the command that installs it."""
-    loaded = ("hocket_retrieval.stores.lance", "hocket_retrieval.stores.postgres")
+    loaded = ("hocket_retrieval.stores.lance.lance", "hocket_retrieval.stores.postgres.postgres")
     for name in [name for name in sys.modules if name.startswith(loaded)]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, library, None)

@@ -7,7 +7,7 @@ from store_kinds import opened, put, vector_of
 
 from hocket_bus.errors import HocketError, Unavailable
 from hocket_retrieval.errors import StoreError
-from hocket_retrieval.stores import postgres_schema
+from hocket_retrieval.stores.postgres import postgres_schema
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: hocket[postgres]")
 
@@ -50,7 +50,7 @@ def has_index(database: str) -> bool:
 
 def test_the_index_of_meaning_is_made_once_it_is_worth_it(database, store, monkeypatch):
     """Of all vectors at once, and anew where whoever made it died; a search asks it from then on."""
-    monkeypatch.setattr("hocket_retrieval.stores.postgres_moment.SCANNED", 9)
+    monkeypatch.setattr("hocket_retrieval.stores.postgres.postgres_moment.SCANNED", 9)
     put(store, "a", *(f"red brick {number}" for number in range(9)))
     store.save()
     assert not has_index(database)
@@ -69,7 +69,7 @@ def test_the_index_of_meaning_is_made_once_it_is_worth_it(database, store, monke
 
 def test_a_server_of_little_shared_memory_makes_the_index_all_the_same(database, store, monkeypatch):
     """As in a container; without helpers."""
-    monkeypatch.setattr("hocket_retrieval.stores.postgres_moment.SCANNED", 1)
+    monkeypatch.setattr("hocket_retrieval.stores.postgres.postgres_moment.SCANNED", 1)
     put(store, "a", "red brick", "blue slate")
     asked = []
 
@@ -107,7 +107,7 @@ def test_a_connection_that_the_server_closed_is_replaced(database, store):
 
 def test_a_statement_has_a_deadline(database, store, monkeypatch):
     """A writer that never ends makes the others wait, not hang."""
-    monkeypatch.setattr("hocket_retrieval.stores.postgres_connections.DEADLINES", "SET lock_timeout = '20ms';")
+    monkeypatch.setattr("hocket_retrieval.stores.postgres.postgres_connections.DEADLINES", "SET lock_timeout = '20ms';")
     other = opened("postgres", database)
     with psycopg.connect(database) as connection:
         connection.execute("SELECT FROM hocket.facts FOR UPDATE")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from store_kinds import SHARED, put, vector_of
 
-from hocket_retrieval.lexical import telling_words, words
+from hocket_retrieval.text.lexical import telling_words, words
 
 VOCABULARY = [
     "brick", "slate", "glass", "copper", "harbour", "bakery", "garden", "tulip", "river", "bridge", "market", "winter",
@@ -96,7 +96,7 @@ def test_an_index_of_meaning_hides_nothing(kind, store, monkeypatch):
         texts = [f"{folder} {number} text {rng.random()}" for _ in range(250)]
         added = put(store, f"{folder}/{number}", *texts).added.tolist()
         chunks |= {id: (f"{folder}/{number}", text) for id, text in zip(added, texts, strict=True)}
-    module = {"lancedb": "lance_table", "postgres": "postgres_moment"}[kind]
+    module = {"lancedb": "lance.lance_table", "postgres": "postgres.postgres_moment"}[kind]
     monkeypatch.setattr(f"hocket_retrieval.stores.{module}.SCANNED", 500)
     store.save()
     matrix, ids = np.stack([vector_of(text) for _, text in chunks.values()]), list(chunks)
@@ -124,7 +124,7 @@ def test_what_is_few_among_many_is_found(kind, store, monkeypatch):
     far = sorted(texts, key=lambda text: float(vector_of(text) @ vector_of("asked")))[:7]
     for number, text in enumerate(far):
         put(store, f"/few/{number}", text)
-    module = {"lancedb": "lance_table", "postgres": "postgres_moment"}[kind]
+    module = {"lancedb": "lance.lance_table", "postgres": "postgres.postgres_moment"}[kind]
     monkeypatch.setattr(f"hocket_retrieval.stores.{module}.SCANNED", 5)
     store.save()
     with store.moment() as moment:

@@ -13,7 +13,7 @@ from hocket_bus.errors import DeadlineExceeded
 from hocket_bus.messages import Status, StatusRequest, Welcome
 from hocket_bus.sockets import Bus, Event, Greeted, Received
 from hocket_tools.caller import Caller
-from hocket_tools.commands import documents
+from hocket_tools.commands.library import documents
 from hocket_tools.main import run
 from waiting import WAIT_S
 

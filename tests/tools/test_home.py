@@ -11,7 +11,7 @@ import pytest
 
 from hocket_bus import config, paths
 from hocket_bus.errors import BadConfiguration
-from hocket_bus.private import write_whole
+from hocket_bus.trust.private import write_whole
 from hocket_daemon.config import DeviceSettings
 from hocket_retrieval.config import RetrievalConfig
 from hocket_tools.main import run

@@ -17,7 +17,7 @@ import pytest
 
 from exact import table
 from hocket_bus.errors import BadConfiguration, Unavailable
-from hocket_tools.commands.pair import START_S
+from hocket_tools.commands.daemons.pair import START_S
 from hocket_tools.main import run
 from hocket_tools.pair import processes
 from hocket_tools.pair.home import NAMES, Home

@@ -18,7 +18,7 @@ from hocket_bus.errors import BadRequest, HocketError, Unavailable
 from hocket_daemon.engine.catalog import catalogue
 from hocket_daemon.engine.catalog.catalogue import CATALOGUE, Known, PackageParts, numbered_parts
 from hocket_daemon.engine.catalog.store import place
-from hocket_tools.commands.model import app
+from hocket_tools.commands.models.model import app
 from hocket_tools.models import installing, package
 from hocket_tools.models.package import joined
 from shortened import shortened

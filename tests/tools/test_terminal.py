@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hocket_bus.pins import fingerprint
+from hocket_bus.trust.pins import fingerprint
 from hocket_tools import console
 from hocket_tools.main import complain, run
 from hocket_tools.pair.home import Home

@@ -19,7 +19,7 @@ USER = 65533
 AS_ANOTHER = f"""
 import codecs, os, sys
 from pathlib import Path
-from hocket_bus.unseen import close_daemon
+from hocket_bus.trust.unseen import close_daemon
 from hocket_tools.pair import processes
 from hocket_tools.pair.home import Home
 codecs.lookup("ascii")

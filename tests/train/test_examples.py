@@ -12,7 +12,7 @@ from scripted_server import DONE, PLAIN, piece, serving
 from hocket_bus.errors import BadRequest
 from hocket_lab.bench.composition.facts import make_facts
 from hocket_lab.bench.composition.kinds import KINDS as BENCH_KINDS
-from hocket_retrieval.chunking import sentences
+from hocket_retrieval.text.chunking import sentences
 from hocket_tools.main import run
 from hocket_tools.train.examples import FACTS, SHARES, Example, Examples, cut
 from hocket_tools.train.facts import Facts, names

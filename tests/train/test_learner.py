@@ -11,7 +11,7 @@ import torch
 
 from exact import exact
 from hocket_bus.errors import BadConfiguration
-from hocket_daemon.engine.backends.transformers_model import TransformersModel
+from hocket_daemon.engine.backends.transformers.transformers_model import TransformersModel
 from hocket_lab.forcing import Forced
 from hocket_tools.models.described import described
 from hocket_tools.train import learner

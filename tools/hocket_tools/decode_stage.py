@@ -23,7 +23,7 @@ def measure_decode(home: Home, side: Side, stage: Stage) -> DecodeProfile:
     Raises BadConfiguration, or BadRequest when the model's context is too small.
     """
     from hocket_daemon.config import CloudSettings, DaemonSettings, DeviceSettings
-    from hocket_daemon.engine.catalog.engines import open_model
+    from hocket_daemon.engine.opening.engines import open_model
     from hocket_daemon.profiling import offline, profiles
 
     kind: type[DaemonSettings] = DeviceSettings if side == "device" else CloudSettings

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hocket_retrieval.embedder import Embedder, Vectors
+from hocket_retrieval.embedding.embedder import Embedder, Vectors
 
 
 class RememberingEmbedder(Embedder):

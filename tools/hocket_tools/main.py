@@ -19,32 +19,11 @@ from hocket_bus import log
 from hocket_bus.errors import BadConfiguration, BadRequest, HocketError, Unavailable
 from hocket_bus.missing import ALL, lack
 from hocket_bus.visible import visible_line
-from hocket_tools.commands import (
-    alone,
-    ask,
-    audit,
-    chat,
-    compose,
-    demo,
-    documents,
-    explain,
-    forget,
-    gateway,
-    graph,
-    keys,
-    lsp,
-    machines,
-    members,
-    model,
-    pair,
-    profile,
-    search,
-    serve,
-    store,
-    top,
-    train,
-    watch,
-)
+from hocket_tools.commands.asking import ask, chat, compose, explain, forget, lsp
+from hocket_tools.commands.daemons import alone, demo, gateway, machines, pair, serve, top
+from hocket_tools.commands.library import documents, graph, search, store, watch
+from hocket_tools.commands.models import model, profile, train
+from hocket_tools.commands.trust import audit, keys, members
 from hocket_tools.laboratory import add_commands
 from hocket_tools.pair.hints import shortened_in
 from hocket_tools.terminal import guard_terminal

@@ -17,9 +17,9 @@ from hocket_daemon.composition.redaction import Redaction
 from hocket_daemon.composition.remembering import finished
 from hocket_daemon.composition.settings import CompositionSettings
 from hocket_retrieval.collection import Collection
-from hocket_retrieval.embedder import Embedder
-from hocket_retrieval.search import Passage
-from hocket_retrieval.sentences import extract
+from hocket_retrieval.embedding.embedder import Embedder
+from hocket_retrieval.searching.search import Passage
+from hocket_retrieval.searching.sentences import extract
 
 _OF_HIDDEN = 8  # passages that a hidden document has at most
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import structlog
 import zmq
 
-from hocket_bus.connections import ENDLESS, Connection, Connections, Ends
 from hocket_bus.errors import HocketError, Untrusted
+from hocket_bus.limits.connections import ENDLESS, Connection, Connections, Ends
+from hocket_bus.limits.shares import REFUSED_S, Shares
 from hocket_bus.log import RateLimitedLog
-from hocket_bus.shares import REFUSED_S, Shares
 
 from .curve import GONE, user_of
 from .descriptors import ends_of, hang_up, received

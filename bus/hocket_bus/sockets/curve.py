@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import zmq
 from zmq.utils.monitor import parse_monitor_message
 
-from hocket_bus import zap
 from hocket_bus.errors import HocketError, Unavailable, Untrusted
-from hocket_bus.keys import KeyPair, Keys, fingerprint
 from hocket_bus.messages import Role
+from hocket_bus.trust import zap
+from hocket_bus.trust.keys import KeyPair, Keys, fingerprint
 
 MONITORED = (
     zmq.EVENT_CONNECTED

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TypeVar
 
-from hocket_bus.connections import Ends
+from hocket_bus.limits.connections import Ends
 
 _INFO_BYTES, _RECEIVED = 136, struct.Struct("=128xQ")  # struct tcp_info: tcpi_bytes_received, of Linux 4.1
 

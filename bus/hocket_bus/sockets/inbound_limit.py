@@ -10,9 +10,9 @@ import time
 
 import zmq
 
-from hocket_bus.connections import ENDLESS, MAX_WAITING_BYTES, Ends
 from hocket_bus.errors import HocketError, ProtocolError
-from hocket_bus.shares import Bucket
+from hocket_bus.limits.connections import ENDLESS, MAX_WAITING_BYTES, Ends
+from hocket_bus.limits.shares import Bucket
 
 from .descriptors import ends_of, received
 from .incoming import Incoming

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import zmq
 
-from hocket_bus.connections import SECURED_BYTES
+from hocket_bus.limits.connections import SECURED_BYTES
 from hocket_bus.wire import MAX_FRAMES
 
 _SHORT = 255  # bytes that a short frame holds

@@ -16,9 +16,9 @@ from hocket_bus.endpoints import is_tcp, publish_endpoint
 from hocket_bus.errors import BadMessage, HocketError, OtherVersion, ProtocolError, Unavailable, Untrusted
 from hocket_bus.estimate import Estimate
 from hocket_bus.faults import raised
+from hocket_bus.limits.shares import REFUSED_S
 from hocket_bus.log import RateLimitedLog
 from hocket_bus.messages import Error, Hello, Message, Ping, Pong, Subscribed, Welcome
-from hocket_bus.shares import REFUSED_S
 from hocket_bus.wire import decode, encode, kind_of
 
 from .curve import MONITORED, connected, doubtful, unencrypted, verdict

@@ -10,8 +10,8 @@ import zmq
 
 from hocket_bus.endpoints import from_here
 from hocket_bus.errors import BadMessage, HocketError
-from hocket_bus.keys import SELF
 from hocket_bus.messages import Hello, Welcome
+from hocket_bus.trust.keys import SELF
 from hocket_bus.wire import decode, encode
 
 from .loop import Loop

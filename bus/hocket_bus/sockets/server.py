@@ -11,12 +11,12 @@ from hocket_bus.endpoints import is_tcp
 from hocket_bus.ends import GONE_AFTER_S, Change, Ends
 from hocket_bus.errors import BadConfiguration, BadMessage, HocketError, ProtocolError, Untrusted
 from hocket_bus.faults import error_message, in_place_of
-from hocket_bus.keys import SELF, Keys
+from hocket_bus.limits.shares import REFUSED_S
 from hocket_bus.log import RateLimitedLog
 from hocket_bus.messages import Hello, Message, Ping, Pong, Subscribed, Welcome
-from hocket_bus.rights import Taken, may, require
-from hocket_bus.shares import REFUSED_S
 from hocket_bus.topics import Topics
+from hocket_bus.trust.keys import SELF, Keys
+from hocket_bus.trust.rights import Taken, may, require
 from hocket_bus.wire import decode, encode, encode_checked, kind_of, request_of
 
 from .connection_limits import Refusal

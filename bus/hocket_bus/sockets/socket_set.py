@@ -8,10 +8,10 @@ from pathlib import Path
 
 import zmq
 
-from hocket_bus import zap
-from hocket_bus.connections import SECURED_BYTES
 from hocket_bus.endpoints import is_tcp
-from hocket_bus.keys import Keys
+from hocket_bus.limits.connections import SECURED_BYTES
+from hocket_bus.trust import zap
+from hocket_bus.trust.keys import Keys
 from hocket_bus.wire import MAX_BODY_BYTES
 
 from .connection_limits import EVENTS, ConnectionLimits, Refusal

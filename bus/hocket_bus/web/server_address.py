@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from ..config import FilePath
 from ..errors import BadConfiguration
-from ..private import check_mode
+from ..trust.private import check_mode
 
 CREDENTIAL = "hocket-server-key"
 KeyFile = Annotated[

@@ -10,10 +10,10 @@ import msgspec
 from hocket_bus.messages import AggregationOutcome, Method, Ready, Side
 
 from ..serving.mode import Facts, question_of
-from ..serving.reply import Reply, Sourced
-from ..serving.sources import PeerSources, sourced
+from ..serving.records.sources import PeerSources, sourced
+from ..serving.stream.reply import Reply, Sourced
 from .drafter import Drafter
-from .exchange import Confirmed
+from .exchange.exchange import Confirmed
 from .partner import Action, GiveUp, GoAlone, Join, Leave, Rejoin, Warn
 
 MAX_EVENTS = 200  # of the link that are kept; a link that breaks all the time breaks alike

@@ -19,13 +19,13 @@ from ..engine.sampling import distribution as codec
 from ..engine.sampling.distribution import Distribution
 from ..engine.sampling.drawing import Rule
 from ..engine.sampling.heads import Probabilities
-from ..serving.sources import Lacks, PeerSources, peer_sources, sources_message
-from . import likelihood_ratio as ratio
-from .aggregator import AggregatorExchange
-from .exchange import Confirmed, Draft, Exchange, SessionTerms, Verdict
-from .relevance import BY_LIKELIHOOD, claims
-from .schedule import Scheduler, other
+from ..serving.records.sources import Lacks, PeerSources, peer_sources, sources_message
+from .exchange.exchange import Confirmed, Draft, Exchange, SessionTerms, Verdict
+from .exchange.schedule import Scheduler, other
+from .paper.aggregator import AggregatorExchange
 from .steering import Guard
+from .weights import likelihood_ratio as ratio
+from .weights.relevance import BY_LIKELIHOOD, claims
 
 PeerMessage = wire.Draft | Target | Aggregated | Sync
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Begin, Passage, Passages, Side
-from hocket_retrieval.heads import headed
+from hocket_retrieval.text.heads import headed
 
 from ..engine.preemption import Interrupt
 from ..engine.runtime.compute import Decoded
@@ -24,16 +24,16 @@ from ..engine.runtime.sequences import SequenceGroup, read
 from ..engine.sampling.distribution import Distribution
 from ..engine.sampling.heads import Heads, Made, Probabilities, contrast_of, made_of
 from ..engine.sampling.step_rows import ALL, step_rows
-from ..privacy.disclosure import SessionDisclosure
-from ..serving.follow_up import Found, search_text
-from ..serving.gatherer import Find, nothing
-from ..serving.passage_weights import LEAST, explained, weigh
-from ..serving.prefix import PrefixChain
-from ..serving.retrieval import NO_PASSAGES
+from ..serving.disclosure import SessionDisclosure
+from ..serving.search.follow_up import Found, search_text
+from ..serving.search.gatherer import Find, nothing
+from ..serving.search.passage_weights import LEAST, explained, weigh
+from ..serving.search.retrieval import NO_PASSAGES
 from ..serving.services import Services
+from ..serving.stream.prefix import PrefixChain
 from .dialogue import Effects
-from .exchange import Confirmed, Exchange
-from .relevance import BY_LIKELIHOOD, REWEIGHED, compared, query, weighed_by
+from .exchange.exchange import Confirmed, Exchange
+from .weights.relevance import BY_LIKELIHOOD, REWEIGHED, compared, query, weighed_by
 
 T = TypeVar("T")
 Outcome: TypeAlias = "T | HocketError"

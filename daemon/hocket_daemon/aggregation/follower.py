@@ -13,19 +13,19 @@ from hocket_bus.faults import refused
 from hocket_bus.messages import Aggregated, Begin, Draft, End, Message, PromptProgress, Ready, Sync, Target
 
 from ..engine.runtime.sequences import rows_of
-from ..privacy.disclosure import Disclosure
-from ..serving.evidence import nearest
-from ..serving.follow_up import search_text
-from ..serving.gatherer import MAX_NOTICES, Gathered, gathering
+from ..serving.disclosure import Disclosure
 from ..serving.mode import Facts, Peer
+from ..serving.search.evidence import nearest
+from ..serving.search.follow_up import search_text
+from ..serving.search.gatherer import MAX_NOTICES, Gathered, gathering
 from ..serving.services import Services
-from ..serving.support import lacking
+from ..serving.stream.support import lacking
 from .answer_summary import of_follower
 from .dialogue import Dialogue, Effects
 from .drafter import Drafter
-from .lookahead import lookahead
+from .exchange.lookahead import lookahead
+from .exchange.schedule import Scheduler
 from .patience import REPORT_S
-from .schedule import Scheduler
 
 log = structlog.get_logger(__name__)
 

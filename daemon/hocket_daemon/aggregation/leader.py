@@ -32,23 +32,23 @@ from hocket_bus.messages import (
 
 from ..engine.runtime.sequences import rows_of
 from ..privacy.history import CLOUD
-from ..serving.attributes import untold_line
-from ..serving.evidence import OFF, doubt, scores_of
-from ..serving.leading import Leading
 from ..serving.mode import Facts, Peer
-from ..serving.older import left_out
-from ..serving.reply import Reply, Sourced
+from ..serving.records.sources import SOURCES_WAIT_S, PeerSources, places_of, shares_of
+from ..serving.search.attributes import untold_line
+from ..serving.search.evidence import OFF, doubt, scores_of
+from ..serving.search.older import left_out
 from ..serving.services import Services
-from ..serving.sources import SOURCES_WAIT_S, PeerSources, places_of, shares_of
-from .agreement import agree
+from ..serving.sessions.leading import Leading
+from ..serving.stream.reply import Reply, Sourced
 from .answer_summary import AnswerSummary, outcome_of, sources_of
 from .dialogue import Dialogue, Effects
 from .drafter import Drafter
-from .exchange import Confirmed
+from .exchange.exchange import Confirmed
+from .exchange.lookahead import MAX_LOOKAHEAD
 from .leader_terms import DOUBTED, NO_CLOUD, STEERED, LeaderTerms, found_in, nothing_found, options_of
-from .lookahead import MAX_LOOKAHEAD
 from .partner import Action, GiveUp, GoAlone, Join, Leave, Partner, Rejoin, Warn
 from .patience import longest_wait_s
+from .weights.agreement import agree
 
 
 class Evidence:

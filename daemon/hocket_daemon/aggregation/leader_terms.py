@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from hocket_bus.errors import Unavailable
 from hocket_bus.messages import AggregationOptions, Ask, Begin, Ready, Side
 
+from .exchange.schedule import Scheduler
 from .partner import Waits
-from .schedule import Scheduler
 from .steering import Guard
 
 STEERED = (

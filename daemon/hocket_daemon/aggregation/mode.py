@@ -32,17 +32,17 @@ from hocket_bus.messages import (
 )
 
 from ..engine.runtime.sequences import rows_of
-from ..privacy.disclosure import Disclosure
-from ..serving.circle import Circle
+from ..serving.disclosure import Disclosure
 from ..serving.mode import Peer, Session
-from ..serving.reply import Reply
+from ..serving.peers.circle import Circle
 from ..serving.services import Services
+from ..serving.stream.reply import Reply
+from .exchange.schedule import Scheduler
 from .follower import Follower
-from .group_leader import GroupLeader, Invited
+from .group.group_leader import GroupLeader, Invited
 from .leader import Leader
 from .leader_terms import LeaderTerms, options_of
 from .partner import Waits
-from .schedule import Scheduler
 from .settings import AggregationSettings, GroupSettings
 from .steering import guard
 

@@ -14,7 +14,7 @@ from functools import partial
 from typing import NamedTuple
 
 from hocket_bus.errors import BadRequest, HocketError
-from hocket_retrieval.lexical import language_of
+from hocket_retrieval.text.lexical import language_of
 
 from ..engine.language_model import LanguageModel
 from ..engine.preemption import Interrupt, Preempted

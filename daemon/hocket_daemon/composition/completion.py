@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket_bus.common_prefix import common_prefix_length
-from hocket_retrieval.chunking import sentences
+from hocket_retrieval.text.chunking import sentences
 
 from ..engine.language_model import LanguageModel
 from ..engine.preemption import Preempted

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import log
 
-from hocket_retrieval.chunking import sentences
-from hocket_retrieval.lexical import telling_stems
+from hocket_retrieval.text.chunking import sentences
+from hocket_retrieval.text.lexical import telling_stems
 
 TOLD = 0.6  # of what tells in a sentence before its value, to be typed before that is suggested
 NEAR = 0.75  # of the best score: a sentence that has as much of what was typed may be meant as well

@@ -12,7 +12,7 @@ from hocket_bus.errors import HocketError
 from hocket_bus.messages import MAX_QUERY_CHARS, Extracted, Memory, MemoryRequest, Side, Takeaway
 
 from ..serving.mode import Peer
-from ..serving.retrieval import Lookups
+from ..serving.search.retrieval import Lookups
 from .coordinator import Coordinator
 from .memory import Takeaways
 from .redaction import Redaction

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hocket_retrieval.lexical import is_spaced
+from hocket_retrieval.text.lexical import is_spaced
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _REPEATED = 2  # words or signs that are alike, from which on a text is taken for another one's repetition

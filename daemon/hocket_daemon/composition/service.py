@@ -14,9 +14,9 @@ from hocket_bus.messages import Behind, Cancel, Compose, Edit, Memory, Message, 
 from hocket_bus.sockets import Received, Routes, Server
 
 from ..serving.mode import Facts, Peer
-from ..serving.requests import TakingDaemon
 from ..serving.services import Services
-from ..serving.sessions import Sessions, place_of_request
+from ..serving.sessions.requests import TakingDaemon
+from ..serving.sessions.sessions import Sessions, place_of_request
 from .completer import Completed, Completer
 from .document import Document
 from .memory import Item, Takeaways

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hocket_bus.messages import DispatchOutcome, Migration, Side
 from hocket_bus.messages.dispatch import MAX_MOVES
 
-from ..serving.prefix import PrefixChain
-from ..serving.reply import Sourced
-from ..serving.sources import PeerSources, Trace, sourced
+from ..serving.records.sources import PeerSources, Trace, sourced
+from ..serving.stream.prefix import PrefixChain
+from ..serving.stream.reply import Sourced
 from .moves import Position
-from .writers import OwnWriter
+from .writers.writers import OwnWriter
 
 
 class Answer:

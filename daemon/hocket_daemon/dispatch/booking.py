@@ -11,12 +11,12 @@ from hocket_bus.errors import Unavailable
 from hocket_bus.messages import Migration, Side
 
 from ..serving.mode import Facts
-from .cost import Bill, Tokens
-from .dispatcher import Decision
-from .policy import NEVER
+from .policies.cost import Bill, Tokens
+from .policies.dispatcher import Decision
+from .policies.policy import NEVER
 from .terms import Terms
-from .work import Work
-from .writers import CloudWriter, OwnWriter
+from .writers.work import Work
+from .writers.writers import CloudWriter, OwnWriter
 
 
 class Books:

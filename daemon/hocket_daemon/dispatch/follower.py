@@ -26,16 +26,16 @@ from hocket_bus.messages import (
 )
 
 from ..engine.sampling.ranking import UNRANKED, Ranking
-from ..serving.evidence import nearest
-from ..serving.follow_up import search_text
-from ..serving.gatherer import MAX_NOTICES, Find, Gathered, gathering
 from ..serving.mode import Facts, Peer
-from ..serving.prefix import PrefixChain
-from ..serving.retrieval import NO_PASSAGES
+from ..serving.records.sources import Trace, sources_message
+from ..serving.search.evidence import nearest
+from ..serving.search.follow_up import search_text
+from ..serving.search.gatherer import MAX_NOTICES, Find, Gathered, gathering
+from ..serving.search.retrieval import NO_PASSAGES
 from ..serving.services import Services
-from ..serving.sources import Trace, sources_message
-from ..serving.support import lacking
-from .own_writer import own_writer
+from ..serving.stream.prefix import PrefixChain
+from ..serving.stream.support import lacking
+from .writers.own_writer import own_writer
 
 log = structlog.get_logger(__name__)
 

@@ -12,29 +12,29 @@ from functools import partial
 
 from hocket_bus.errors import BadMessage, HocketError, Unavailable
 from hocket_bus.messages import Finish, Message, Outcome, Side, Sources, Standing, other
-from hocket_retrieval.heads import headed
+from hocket_retrieval.text.heads import headed
 
 from ..engine.runtime.sequences import measure
 from ..engine.sampling.ranking import UNRANKED, Ranking
 from ..privacy.history import CLOUD
-from ..serving.evidence import doubt, is_about
-from ..serving.leading import Leading
 from ..serving.mode import Facts, question_of
-from ..serving.older import left_out
-from ..serving.prefix import PrefixChain
-from ..serving.reply import Reply, Sourced
+from ..serving.records.sources import SOURCES_WAIT_S, Trace, places_of, shares_of
+from ..serving.search.evidence import doubt, is_about
+from ..serving.search.older import left_out
 from ..serving.services import Services
-from ..serving.sources import SOURCES_WAIT_S, Trace, places_of, shares_of
+from ..serving.sessions.leading import Leading
+from ..serving.stream.prefix import PrefixChain
+from ..serving.stream.reply import Reply, Sourced
 from .answer import Answer
 from .notice import MODELS_OWN, doubt_of_all, found_by
-from .own_writer import own_writer
-from .pacer import Pacer
 from .race import SIDES, Action, Begin, Fail, Hold, Notify, Race, Stand, Write, together
-from .remote_writer import NO_CLOUD, WORK_WAIT_S
 from .strategy import Strategy
 from .terms import Terms, options_of
-from .thoughts import Thoughts
-from .writers import AnswerWriter
+from .writers.own_writer import own_writer
+from .writers.pacer import Pacer
+from .writers.remote_writer import NO_CLOUD, WORK_WAIT_S
+from .writers.thoughts import Thoughts
+from .writers.writers import AnswerWriter
 
 
 class Leader(Leading):

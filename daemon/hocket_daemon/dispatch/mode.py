@@ -31,25 +31,25 @@ from hocket_bus.messages import (
 from ..engine.generators.generator import TextRequest
 from ..privacy.history import CLOUD
 from ..serving.mode import Peer
-from ..serving.prefix import PrefixChain
-from ..serving.reply import Reply
 from ..serving.services import Services
-from .account import Account
-from .account_file import AccountFile
+from ..serving.stream.prefix import PrefixChain
+from ..serving.stream.reply import Reply
 from .booking import today
-from .cost import costs_of
-from .device_ttft import DeviceTtft
-from .dispatcher import Dispatcher
 from .follower import Follower
 from .leader import Leader
-from .own_writer import rows_needed
-from .profile import Lengths, ServerProfile
-from .remote_writer import RemoteWriter
-from .server_writer import ServerWriter
+from .policies.account import Account
+from .policies.account_file import AccountFile
+from .policies.cost import costs_of
+from .policies.device_ttft import DeviceTtft
+from .policies.dispatcher import Dispatcher
+from .policies.profile import Lengths, ServerProfile
 from .settings import DispatchSettings, check
 from .strategy import DISCO, Strategy
 from .terms import Begins, Terms, options_of
-from .writers import CloudWriter, WritingSession
+from .writers.own_writer import rows_needed
+from .writers.remote_writer import RemoteWriter
+from .writers.server_writer import ServerWriter
+from .writers.writers import CloudWriter, WritingSession
 
 LATEST = 32  # prompts of the cloud's, by which the next one's length is bounded
 TYPICAL_TOKENS = 256  # of a prompt and its answer, around which a token's FLOPs are counted

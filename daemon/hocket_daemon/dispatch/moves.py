@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from hocket_bus.messages import Side, other
 
-from .migration import buffer_tokens, worth_moving
+from .policies.migration import buffer_tokens, worth_moving
 from .terms import Terms
 
 

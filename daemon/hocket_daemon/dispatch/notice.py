@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hocket_bus.messages import Passages, Prompt, Side
 
-from ..serving.attributes import untold_line
-from ..serving.evidence import OFF, doubt, scores_of
-from .writers import CloudWriter
+from ..serving.search.attributes import untold_line
+from ..serving.search.evidence import OFF, doubt, scores_of
+from .writers.writers import CloudWriter
 
 MODELS_OWN = "the model's own answer, which may be invented: whoever begins it has read no document"
 Found = list[tuple[str, float]]  # scorer and evidence; none where there is no passage

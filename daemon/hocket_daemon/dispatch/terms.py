@@ -9,10 +9,10 @@ from typing import Literal
 
 from hocket_bus.messages import Ask, Dispatch, DispatchOptions
 
-from ..serving.prefix import PrefixChain
-from .dispatcher import Dispatcher
+from ..serving.stream.prefix import PrefixChain
+from .policies.dispatcher import Dispatcher
 from .settings import Migration
-from .writers import CloudWriter, WritingSession
+from .writers.writers import CloudWriter, WritingSession
 
 Begins = Literal["race", "evidence", "cloud"]  # who begins: whoever is quicker, whoever knows more, or the cloud
 

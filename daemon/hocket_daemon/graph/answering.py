@@ -13,7 +13,7 @@ from hocket_bus.faults import notice_text
 from hocket_bus.messages import Evidence, Gather, Message, NoEvidence, Passage, Passages
 from hocket_bus.sockets import Received
 
-from ..serving.retrieval import RetrievalClient
+from ..serving.search.retrieval import RetrievalClient
 
 ASKER = "the cloud"  # in whose turn its questions are searched
 AT_ONCE = 16  # of its questions that are searched; it is told no evidence for more

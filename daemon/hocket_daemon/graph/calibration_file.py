@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from hocket_bus.errors import BadConfiguration
-from hocket_bus.private import write_whole
+from hocket_bus.trust.private import write_whole
 
 from .gate import Calibration
 from .shipped import SHIPPED

@@ -8,13 +8,13 @@ from statistics import fmean
 
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import GateDecision, Passages, Weigh
-from hocket_retrieval.heads import headed
+from hocket_retrieval.text.heads import headed
 
 from ..engine.generators.generation import Drawn, Generated, Generation
 from ..engine.runtime.sequences import read_text
 from ..engine.sampling.drawing import Rule
 from ..engine.text.detokenizer import Detokenizer, Transcript
-from ..serving.retrieval import Lookups
+from ..serving.search.retrieval import Lookups
 from ..serving.services import Services
 from .answers import Candidate, judge
 

@@ -31,10 +31,10 @@ from hocket_bus.messages import (
 from hocket_bus.sockets import Gone, Greeted, Received, Routes, Server
 
 from ..monitoring.counters import Counters
-from ..serving.gatherer import Gathered
 from ..serving.mode import Peer
-from ..serving.peers import RoutePeer
-from ..serving.retrieval import RetrievalClient
+from ..serving.peers.peers import RoutePeer
+from ..serving.search.gatherer import Gathered
+from ..serving.search.retrieval import RetrievalClient
 from .gathering import Gathering
 from .members import Members
 from .recalling import passed_on

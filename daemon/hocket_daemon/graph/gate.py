@@ -12,8 +12,8 @@ from math import exp
 from typing import NamedTuple
 
 from hocket_bus.messages import GateDecision, Passages, Verdict
-from hocket_retrieval.heads import searched
-from hocket_retrieval.lexical import telling_words, words
+from hocket_retrieval.text.heads import searched
+from hocket_retrieval.text.lexical import telling_words, words
 
 _NAME = re.compile(r"(?<![.?!]\s)(?<!^)\b[A-Z][^\W_]*|\b\w*\d\w*")
 

@@ -8,7 +8,7 @@ from typing import Protocol
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import GateDecision, Passages
 
-from ..serving.retrieval import Lookups
+from ..serving.search.retrieval import Lookups
 from ..serving.services import Services
 from .answers import THRESHOLD
 from .candidates import Candidates

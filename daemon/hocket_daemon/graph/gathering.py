@@ -24,10 +24,10 @@ from hocket_bus.messages import (
     Passages,
     Weigh,
 )
-from hocket_retrieval.heads import above
+from hocket_retrieval.text.heads import above
 
-from ..serving.gatherer import Gathered
-from ..serving.retrieval import Lookups
+from ..serving.search.gatherer import Gathered
+from ..serving.search.retrieval import Lookups
 from .members import Members
 from .settings import FederationSettings
 

@@ -24,7 +24,7 @@ from hocket_bus.sockets import Received, Routes, Server
 
 from ..privacy.egress import EgressSettings
 from ..serving.mode import Peer
-from ..serving.retrieval import RetrievalClient
+from ..serving.search.retrieval import RetrievalClient
 from .answering import Answering
 from .recalling import passed_on
 from .sharing import Sharing

@@ -23,7 +23,7 @@ from hocket_bus.messages import (
 from hocket_bus.sockets import Gone, Greeted, Received, Routes, Server
 
 from ..monitoring.counters import Counters
-from ..serving.retrieval import RetrievalClient
+from ..serving.search.retrieval import RetrievalClient
 from .members import Members
 
 NOT_OTHER = "is no device of your group"  # whether it is anybody's is none of the asker's business

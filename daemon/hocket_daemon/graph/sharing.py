@@ -27,7 +27,7 @@ from hocket_bus.messages import (
     Withdraw,
 )
 
-from ..serving.retrieval import RetrievalClient
+from ..serving.search.retrieval import RetrievalClient
 
 POLL_S = 3.0  # between two looks at the graph
 ANSWER_S = 15.0  # what the cloud gets to say what it holds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hocket_bus.errors import Unavailable
-from hocket_bus.private import write_whole
+from hocket_bus.trust.private import write_whole
 
 CUT = Unavailable("the link is cut on this device", "connect it again: hocket alone off")
 

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from hocket_bus import paths
-from hocket_bus.private import write_whole
+from hocket_bus.trust.private import write_whole
 
 from .profiler import DecodeTime, Energy, PrefillTime
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Ask, Message
 
-from .reply import Reply
+from .stream.reply import Reply
 
 Facts = dict[str, Any]  # what JSON has: of one session, for its decision record
 

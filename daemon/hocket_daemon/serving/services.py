@@ -15,8 +15,8 @@ from ..privacy.history import History
 from ..profiling.profiler import Profiler
 from .admission import Admission
 from .first_tokens import FirstTokens
-from .gatherer import MAX_NOTICES, Gathered, Gatherer
-from .retrieval import RetrievalClient
+from .search.gatherer import MAX_NOTICES, Gathered, Gatherer
+from .search.retrieval import RetrievalClient
 
 
 @dataclass(frozen=True, slots=True)

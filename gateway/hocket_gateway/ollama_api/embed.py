@@ -9,10 +9,10 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..body import read
-from ..embedding import numbers, texts_of, vectors
 from ..gateway import Gateway
-from ..sending import json_response
+from ..hocket_api.embedding import numbers, texts_of, vectors
+from ..http.body import read
+from ..http.sending import json_response
 
 
 class EmbedRequest(Struct, frozen=True, kw_only=True):

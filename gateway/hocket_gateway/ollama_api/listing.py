@@ -13,11 +13,11 @@ from starlette.responses import Response
 
 from hocket_bus import as_json
 
-from ..body import read
+from ..access.people import Person
+from ..answers.ways import LATEST, Way, way_named, ways
 from ..gateway import Gateway
-from ..people import Person
-from ..sending import json_response
-from ..ways import LATEST, Way, way_named, ways
+from ..http.body import read
+from ..http.sending import json_response
 
 SPOKEN = "0.13.0"  # the version of Ollama whose paths are here; clients refuse older ones
 DETAILS = {

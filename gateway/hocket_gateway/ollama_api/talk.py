@@ -13,15 +13,15 @@ from starlette.responses import Response
 from hocket_bus.messages import Done, Thought, Token
 from hocket_client import Options
 
-from ..body import read
-from ..drawing import drawn
+from ..access.people import Person
+from ..answers.drawing import drawn
+from ..answers.logprobs import entries, wanted_logprobs
+from ..answers.questions import FINISHES, Answer
+from ..answers.ways import way_named
 from ..gateway import Gateway
-from ..logprobs import entries, wanted_logprobs
-from ..people import Person
-from ..questions import FINISHES, Answer
-from ..refusals import Refusal, unsupported
-from ..sending import EventStream, json_response, whole
-from ..ways import way_named
+from ..http.body import read
+from ..http.refusals import Refusal, unsupported
+from ..http.sending import EventStream, json_response, whole
 from .listing import line, timestamp
 
 Shape = Callable[[str, str], dict[str, Any]]  # of a text, and of what is thought before it

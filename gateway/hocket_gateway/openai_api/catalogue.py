@@ -7,10 +7,10 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ..access.people import Person
+from ..answers.ways import Way, way_named, ways
 from ..gateway import Gateway
-from ..people import Person
-from ..sending import json_response
-from ..ways import Way, way_named, ways
+from ..http.sending import json_response
 
 # As Open WebUI reads them: it sends tools with every question to a model that does not say that it has none.
 CAPABILITIES = {"builtin_tools": False, "vision": False, "citations": True, "usage": True}

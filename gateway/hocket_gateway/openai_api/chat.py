@@ -12,17 +12,17 @@ from hocket_bus.messages import Done, Notice, Thought, Token, Waiting
 from hocket_client import Options
 from hocket_client.conversation import ROLES
 
-from ..body import read
-from ..citations import Citation
+from ..access.people import Person
+from ..answers.citations import Citation
+from ..answers.logprobs import entries, wanted_logprobs
+from ..answers.marks import Marks, unmarked
+from ..answers.questions import FINISHES, Answer, of_token
+from ..answers.shapes import DONE, sse, usage_of
+from ..answers.ways import way_named
 from ..gateway import Gateway
-from ..logprobs import entries, wanted_logprobs
-from ..marks import Marks, unmarked
-from ..people import Person
-from ..questions import FINISHES, Answer, of_token
-from ..refusals import Refusal, unsupported
-from ..sending import EventStream, json_response, whole
-from ..ways import way_named
-from .shapes import DONE, sse, usage_of
+from ..http.body import read
+from ..http.refusals import Refusal, unsupported
+from ..http.sending import EventStream, json_response, whole
 from .wanted import ChatMessage, Wanted, options_of, text_of
 
 MAX_NUMBERS = 4_096  # in a line of a stream: some clients read no more than 64 KiB

@@ -11,15 +11,15 @@ from starlette.responses import Response
 from hocket_bus.messages import Done, Notice, Token
 from hocket_client import Options
 
-from ..body import read
+from ..access.people import Person
+from ..answers.logprobs import columns
+from ..answers.questions import FINISHES, Answer, of_token
+from ..answers.shapes import DONE, sse, usage_of
+from ..answers.ways import way_named
 from ..gateway import Gateway
-from ..logprobs import columns
-from ..people import Person
-from ..questions import FINISHES, Answer, of_token
-from ..refusals import Refusal, unsupported
-from ..sending import EventStream, json_response, whole
-from ..ways import way_named
-from .shapes import DONE, sse, usage_of
+from ..http.body import read
+from ..http.refusals import Refusal, unsupported
+from ..http.sending import EventStream, json_response, whole
 from .wanted import Wanted, options_of
 
 

@@ -9,11 +9,11 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..body import read
-from ..embedding import MODEL, Role, numbers, texts_of, vectors
 from ..gateway import Gateway
-from ..refusals import unsupported
-from ..sending import json_response
+from ..hocket_api.embedding import MODEL, Role, numbers, texts_of, vectors
+from ..http.body import read
+from ..http.refusals import unsupported
+from ..http.sending import json_response
 
 InputType = Literal["query", "search_query", "document", "search_document", "passage"]  # the words of several servers
 

@@ -11,15 +11,15 @@ from starlette.responses import Response
 
 from hocket_bus import as_json
 
-from ..body import read
+from ..access.people import Person
+from ..answers.background import Running
+from ..answers.questions import Answer
+from ..answers.response_store import StoredResponse
+from ..answers.ways import way_named
 from ..gateway import Gateway
-from ..people import Person
-from ..questions import Answer
-from ..refusals import Refusal, unsupported
-from ..response_store import StoredResponse
-from ..sending import EventStream, json_response, whole
-from ..ways import way_named
-from .background import Running
+from ..http.body import read
+from ..http.refusals import Refusal, unsupported
+from ..http.sending import EventStream, json_response, whole
 from .resource import MAX_CHAIN, Resource, ResponseRequest, asked_messages, check_size, response_options
 from .response_events import Keep, events
 

@@ -12,10 +12,10 @@ from hocket_bus.messages import MAX_TURNS, Done, Token
 from hocket_client import Options
 from hocket_client.conversation import ROLES
 
-from ..citations import Citation
-from ..logprobs import entries, wanted_logprobs
-from ..questions import Answer
-from ..refusals import Refusal, unsupported
+from ..answers.citations import Citation
+from ..answers.logprobs import entries, wanted_logprobs
+from ..answers.questions import Answer
+from ..http.refusals import Refusal, unsupported
 from .wanted import Content, Wanted, options_of, text_of
 
 LOGPROBS = "message.output_text.logprobs"  # what of a response may be included

@@ -9,12 +9,12 @@ from typing import Any
 from hocket_bus import as_json
 from hocket_bus.messages import Done, Notice, Thought, Token, Waiting
 
-from ..citations import Citation
+from ..answers.citations import Citation
+from ..answers.questions import Answer, of_token
+from ..answers.shapes import DONE
 from ..gateway import Gateway
-from ..questions import Answer, of_token
-from ..refusals import Refusal
+from ..http.refusals import Refusal
 from .resource import Resource, flat, thought_part
-from .shapes import DONE
 
 Keep = Callable[[dict[str, Any]], None]
 

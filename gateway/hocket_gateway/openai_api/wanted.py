@@ -9,8 +9,8 @@ from msgspec import Struct
 from hocket_bus.messages import Unknown
 from hocket_client import Options
 
-from ..drawing import drawn
-from ..refusals import unsupported
+from ..answers.drawing import drawn
+from ..http.refusals import unsupported
 
 
 class Part(Struct, frozen=True):

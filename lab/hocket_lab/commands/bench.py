@@ -12,9 +12,10 @@ import typer
 from typer.core import TyperCommand
 
 from hocket_lab.commands.options import DATA, Data, Json, command_of
+from hocket_lab.reporting.measured import module_of
 from hocket_tools.interrupted import leaving
 
-BENCHMARKS = {  # module of hocket_lab.bench with Settings and run: what it measures, and an example of its options
+BENCHMARKS = {  # what each measures, and an example of its options
     "aggregation": (
         "Time per token and to the first token of the running pair over emulated links.",
         "--rtt 0,100,300 --systems sync,sync-both,coupled --json a.json",
@@ -190,7 +191,7 @@ class Benchmark(TyperCommand):
 
     @cached_property
     def _whole(self) -> TyperCommand:
-        module = import_module(f"hocket_lab.bench.{self.name}")
+        module = import_module(module_of(self.name or ""))
         one = typer.Typer(add_completion=False)
         one.command(self.name)(command_of(module.run, module.Settings))
         made = typer.main.get_command(one)
@@ -257,7 +258,7 @@ def smoke(*, data: Data = DATA, json_path: Json = None) -> None:
 
     Claims that miss do not count: nothing so small is measured.
     """
-    from hocket_lab.bench.smoke import TRIALS, Ran, run, summary
+    from hocket_lab.bench.service.smoke import TRIALS, Ran, run, summary
     from hocket_tools import console
 
     def show(ran: Ran) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
-from hocket_lab.option import Option
+from hocket_lab.reporting.option import Option
 
 DATA = Path("../shared/data")
 Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Where to write; the picture goes beside.")]

@@ -93,7 +93,7 @@ def record(
 ) -> None:
     """Record decisions and decode times of the pair that `hocket up` started."""
     from hocket_bus import paths
-    from hocket_lab.bench.aggregation import fixed_prompts
+    from hocket_lab.bench.speed.aggregation import fixed_prompts
     from hocket_lab.simulator.record import record as make
     from hocket_tools.pair.home import Home
 

@@ -6,7 +6,7 @@ import random
 from typing import Literal
 
 from hocket_bus.messages import Side
-from hocket_daemon.aggregation.schedule import Scheduler
+from hocket_daemon.aggregation.exchange.schedule import Scheduler
 
 Aggregating = Literal["scheduler", "device", "cloud", "random"]
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import msgspec
 
-from hocket_daemon import cloud, device
-from hocket_daemon.parts import Parts
+from hocket_daemon.roles import cloud, device
+from hocket_daemon.roles.parts import Parts
 from hocket_lab.rehearsal.aggregating import Aggregating, scheduler
 from hocket_lab.rehearsal.held import HeldCompute, Hold
 from hocket_lab.rehearsal.script import scripted
-from hocket_tools.commands.serve import leave
+from hocket_tools.commands.daemons.serve import leave
 
 PROGRAM = "hocket_lab.rehearsal.daemon"
 SUFFIX = ".rehearsal.json"

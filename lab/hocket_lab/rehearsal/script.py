@@ -8,8 +8,8 @@ from typing import NamedTuple
 from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Side
 from hocket_daemon.dispatch.booking import Books
-from hocket_daemon.dispatch.dispatcher import Decision
 from hocket_daemon.dispatch.moves import Mover, Position
+from hocket_daemon.dispatch.policies.dispatcher import Decision
 from hocket_daemon.dispatch.race import SIDES
 from hocket_daemon.dispatch.strategy import Strategy
 from hocket_daemon.dispatch.terms import Terms

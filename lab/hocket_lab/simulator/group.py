@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from hocket_bus import messages as wire
 from hocket_bus.messages import Begin, Side
 from hocket_daemon.aggregation.dialogue import Dialogue, Effects, PeerMessage
-from hocket_daemon.aggregation.exchange import Confirmed
-from hocket_daemon.aggregation.group_dialogue import GroupDialogue
-from hocket_daemon.aggregation.group_member import GroupMember, Patience
+from hocket_daemon.aggregation.exchange.exchange import Confirmed
+from hocket_daemon.aggregation.group.group_dialogue import GroupDialogue
+from hocket_daemon.aggregation.group.group_member import GroupMember, Patience
 from hocket_daemon.aggregation.patience import LEAST_S
 from hocket_daemon.aggregation.settings import GroupSettings
 from hocket_daemon.engine.sampling.distribution import VOCABULARY_LIMIT, Distribution

@@ -15,8 +15,8 @@ from statistics import fmean
 from typing import Literal
 
 from hocket_bus.messages import Side
-from hocket_daemon.aggregation.lookahead import draft_window
-from hocket_daemon.aggregation.schedule import latency_difference, other
+from hocket_daemon.aggregation.exchange.lookahead import draft_window
+from hocket_daemon.aggregation.exchange.schedule import latency_difference, other
 
 from .recording import Sequence
 from .roundtrip import RoundTrip

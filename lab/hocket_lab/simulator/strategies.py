@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hocket_bus.messages import Side
-from hocket_daemon.aggregation.schedule import Scheduler
+from hocket_daemon.aggregation.exchange.schedule import Scheduler
 
 from .recording import Decisions
 

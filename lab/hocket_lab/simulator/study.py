@@ -10,7 +10,7 @@ from statistics import fmean
 
 from rich.progress import track
 
-from hocket_lab.bench.report import Report, Row, bootstrap, percentile
+from hocket_lab.reporting.report import Report, Row, bootstrap, percentile
 from hocket_tools import console
 
 from .pipeline import draw_pipeline

@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from hocket_bus.web.dialect import PLAIN, Dialect
 
-from ..lexical import is_spaced
-from ..phrases import (
+from ..text.lexical import is_spaced
+from ..text.phrases import (
     MAX_MENTIONS,
     MAX_NAME_WORDS,
     MAX_TERM_WORDS,

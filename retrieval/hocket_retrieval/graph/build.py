@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..phrases import is_name
 from ..sqlite_file import SqliteFile
 from ..stores.protocol import DocumentStore, Moment
+from ..text.phrases import is_name
 from .leaving import Quotes, shareable
 from .moves import Moves
 from .network import Network

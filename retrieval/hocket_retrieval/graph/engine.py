@@ -20,7 +20,7 @@ from hocket_bus.web.dialect import PLAIN
 from hocket_bus.web.server_address import ServerAddress, server_at
 
 from ..config import GraphConfig
-from ..phrases import mentions
+from ..text.phrases import mentions
 from .answer import BadAnswer, body_of, reading_of
 from .reading import BATCH_CHUNKS, By, Extractor, Reading, Rules
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from ..lexical import whole_words
 from ..stores.protocol import Moment
+from ..text.lexical import whole_words
 from .tables import NamedEntity
 
 QUOTE_WORDS = 5  # that a document has in a row

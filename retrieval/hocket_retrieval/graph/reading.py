@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, Protocol
 
-from ..phrases import mentions
+from ..text.phrases import mentions
 
 RULES = "rules"
 BATCH_CHUNKS = 512  # to find the next ones all that are left are put in order

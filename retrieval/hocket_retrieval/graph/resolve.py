@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from rapidfuzz.distance import Levenshtein
 
-from ..phrases import is_name
+from ..text.phrases import is_name
 
 NAME = "^"
 MIN_FUZZY = 7

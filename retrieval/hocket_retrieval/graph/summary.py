@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from ..lexical import whole_words
-from ..phrases import is_name
+from ..text.lexical import whole_words
+from ..text.phrases import is_name
 from .network import Network
 from .tables import NamedEntity
 

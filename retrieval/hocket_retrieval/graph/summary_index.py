@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket_bus.messages import MAX_SUMMARIES
-from hocket_bus.private import keep_private
+from hocket_bus.trust.private import keep_private
 
-from ..embedder import Embedder
+from ..embedding.embedder import Embedder
 from ..errors import QueryError, StoreError
-from ..lexical import telling_words, words
+from ..text.lexical import telling_words, words
 
 WORDS_WEIGHT = 0.5  # of the shared words, beside a cosine
 _SCHEMA = """

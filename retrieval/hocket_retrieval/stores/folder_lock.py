@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hocket_bus.deadline import Deadline
 from hocket_bus.errors import Unavailable
-from hocket_bus.private import keep_private
+from hocket_bus.trust.private import keep_private
 
 _LOOK_S = 0.003
 

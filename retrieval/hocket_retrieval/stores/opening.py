@@ -24,17 +24,17 @@ def open_store(config: StoreConfig, state: Path, fingerprint: str, dimension: in
     try:
         if config.kind == "lancedb":
             os.environ.setdefault("LANCEDB_LOG", "error")  # its warnings are for those who make it
-            from .lance import LanceStore
+            from .lance.lance import LanceStore
 
             return LanceStore(_lance_place(config.place, state), dimension)
         if config.kind == "postgres":
-            from .postgres import PostgresStore
+            from .postgres.postgres import PostgresStore
 
             return PostgresStore(config.place, dimension)
     except ImportError as error:
         module = {"lancedb": "lancedb", "postgres": "psycopg"}[config.kind]
         raise StoreError(*lack(config.kind, module, f"pip install 'hocket[{config.kind}]'", error)) from error
-    from .sqlite import SqliteStore
+    from .sqlite.sqlite import SqliteStore
 
     return SqliteStore(state, fingerprint, dimension)
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from hocket_bus.errors import BadRequest
-from hocket_daemon.engine.backends.gguf_model import GGUFModel
-from hocket_daemon.engine.catalog.automatic import place_of
+from hocket_daemon.engine.backends.automatic import place_of
+from hocket_daemon.engine.backends.format_choice import has_floats, report
+from hocket_daemon.engine.backends.llamacpp.gguf_model import GGUFModel
 from hocket_daemon.engine.catalog.catalogue import CATALOGUE
 from hocket_daemon.engine.catalog.checking import MANY, Check, check, nats_of
-from hocket_daemon.engine.catalog.engines import open_model
-from hocket_daemon.engine.catalog.format_choice import has_floats, report
 from hocket_daemon.engine.catalog.store import is_installed, place
 from hocket_daemon.engine.language_model import LanguageModel
+from hocket_daemon.engine.opening.engines import open_model
 from hocket_daemon.engine.settings import ModelSettings
 from hocket_tools.models.described import described
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from hocket_bus import paths
 from hocket_bus.errors import BadConfiguration
-from hocket_daemon.engine.backends.gguf_model import SUFFIX
-from hocket_daemon.engine.backends.llama import Model
-from hocket_daemon.engine.catalog.automatic import place_of
+from hocket_daemon.engine.backends.automatic import place_of
+from hocket_daemon.engine.backends.format_choice import GGUF, has_floats
+from hocket_daemon.engine.backends.llamacpp.gguf_model import SUFFIX
+from hocket_daemon.engine.backends.llamacpp.llama import Model
 from hocket_daemon.engine.catalog.catalogue import CATALOGUE
-from hocket_daemon.engine.catalog.format_choice import GGUF, has_floats
 from hocket_daemon.engine.catalog.store import is_installed, place
 from hocket_daemon.engine.settings import BUNDLED
 from hocket_daemon.engine.text.gguf_tokenizer import tokenizer_of
@@ -33,7 +33,7 @@ def described(name: str) -> dict[str, str | int]:
         return known | _described_file(folder / GGUF)
     from transformers import AutoConfig, AutoTokenizer
 
-    from hocket_daemon.engine.backends.adapter import base_of
+    from hocket_daemon.engine.backends.transformers.adapter import base_of
 
     try:
         base = base_of(folder)
@@ -63,7 +63,7 @@ def described(name: str) -> dict[str, str | int]:
 
 
 def _described_embedder(name: str) -> dict[str, str | int]:
-    from hocket_retrieval.embedder import Embedder
+    from hocket_retrieval.embedding.embedder import Embedder
 
     known, folder, embedder = EMBEDDERS[name], place(name), Embedder(name)
     return {

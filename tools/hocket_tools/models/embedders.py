@@ -63,7 +63,7 @@ def install_embedder(name: str, *, again: bool, progress: Callable[[str], None])
     """Make the folder of an embedder of EMBEDDERS. Raises BadRequest and Unavailable; it is then as it was."""
     import numpy as np
 
-    from hocket_retrieval.embedder import Embedder
+    from hocket_retrieval.embedding.embedder import Embedder
 
     known = EMBEDDERS[name]
     with writing_models(), renewed(place(name), empty=again) as folder, fetched(known.file) as file:

@@ -7,12 +7,12 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from hocket_daemon.engine.backends.conversion import write_tokenizer
-from hocket_daemon.engine.backends.gguf_model import GGUFModel
-from hocket_daemon.engine.backends.llama import is_installed, obstacle
+from hocket_daemon.engine.backends.format_choice import GGUF, report, reported
+from hocket_daemon.engine.backends.llamacpp.conversion import write_tokenizer
+from hocket_daemon.engine.backends.llamacpp.gguf_model import GGUFModel
+from hocket_daemon.engine.backends.llamacpp.llama import is_installed, obstacle
 from hocket_daemon.engine.catalog.checking import Check, check
-from hocket_daemon.engine.catalog.format_choice import GGUF, report, reported
-from hocket_daemon.engine.catalog.trial import try_out
+from hocket_daemon.engine.opening.trial import try_out
 
 from .checked import settings
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hocket_bus.errors import BadRequest
-from hocket_bus.private import private_folder
-from hocket_daemon.engine.backends.conversion import write_weights
+from hocket_bus.trust.private import private_folder
+from hocket_daemon.engine.backends.format_choice import GGUF, has_floats
+from hocket_daemon.engine.backends.llamacpp.conversion import write_weights
 from hocket_daemon.engine.catalog.catalogue import CATALOGUE, HubFile, PackageFile, PackageParts
-from hocket_daemon.engine.catalog.format_choice import GGUF, has_floats
 from hocket_daemon.engine.catalog.renewed import renewed
 from hocket_daemon.engine.catalog.store import is_installed, place
 

@@ -7,7 +7,7 @@ from typing import Literal, TypedDict
 
 import hocket_models
 from hocket_bus.paths import models
-from hocket_daemon.engine.catalog.automatic import fits, memory_of, resolved
+from hocket_daemon.engine.backends.automatic import fits, memory_of, resolved
 from hocket_daemon.engine.catalog.catalogue import CATALOGUE
 from hocket_daemon.engine.catalog.store import is_installed, place
 from hocket_daemon.engine.settings import AUTO, BUNDLED

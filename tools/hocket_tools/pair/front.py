@@ -12,7 +12,7 @@ from hocket_bus.config import load
 from hocket_bus.deadline import Deadline
 from hocket_bus.endpoints import from_here
 from hocket_bus.errors import BadConfiguration
-from hocket_bus.private import write_whole
+from hocket_bus.trust.private import write_whole
 from hocket_tools.pair import processes
 from hocket_tools.pair.home import GATEWAY, Home
 from hocket_tools.pair.meant import meant

@@ -18,13 +18,13 @@ from hocket_bus import paths
 from hocket_bus.config import IPC, endpoint_from, flat, load, path_from
 from hocket_bus.endpoints import check_endpoint, from_here, is_tcp
 from hocket_bus.errors import BadConfiguration
-from hocket_bus.private import private_folder, write_whole
+from hocket_bus.trust.private import private_folder, write_whole
 from hocket_tools.pair.hints import home_flag
 from hocket_tools.settings import Value, commented, toml
 from hocket_tools.text_file import TextFile
 
 if TYPE_CHECKING:
-    from hocket_bus.pins import Pins
+    from hocket_bus.trust.pins import Pins
 
 _BEFORE = {"keys", "logs", "models", "profiles", "run", "up.lock"}  # what is made in a pair's folder before it is one
 NAMES = ("cloud-retrieval", "device-retrieval", "cloud", "device")
@@ -111,7 +111,7 @@ class Home:
 
     def pins(self) -> Pins:
         """The keys of other devices that this one has pinned; none where there is no device, or no ledger."""
-        from hocket_bus.pins import Pins
+        from hocket_bus.trust.pins import Pins
 
         ledger = self._text("device", "egress.ledger") if self.config("device").exists() else ""
         return Pins.beside(Path(path_from(self.at, ledger)) if ledger else None)

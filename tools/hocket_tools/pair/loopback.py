@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hocket_bus import keys
-from hocket_bus.keys import Peer
 from hocket_bus.messages import RIGHTS
 from hocket_bus.sockets import new_key_pair
+from hocket_bus.trust import keys
+from hocket_bus.trust.keys import Peer
 
 
 def trust_self(folder: Path, *endpoints: str) -> Path:

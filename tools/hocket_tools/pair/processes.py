@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hocket_bus.deadline import Deadline
-from hocket_bus.unseen import is_marked
+from hocket_bus.trust.unseen import is_marked
 from hocket_tools.pair.home import GATEWAY, NAMES, Home
 
 KEPT_LOG_BYTES = 4 * 2**20
@@ -91,7 +91,7 @@ def pids(home: Home) -> dict[str, list[int]]:
 def _configuration(pid: int, at: Path) -> Path | None:
     """The configuration file of a process that is a daemon; None for any other, and for those that cannot be seen.
 
-    A daemon shows nobody its folder, but for a mark whether it is `at` (hocket_bus.unseen).
+    A daemon shows nobody its folder, but for a mark whether it is `at` (hocket_bus.trust.unseen).
     """
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")

@@ -9,7 +9,7 @@ import msgspec
 from hocket_bus import as_json
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.messages import Turn
-from hocket_bus.private import write_whole
+from hocket_bus.trust.private import write_whole
 
 
 class _Saved(msgspec.Struct, frozen=True):

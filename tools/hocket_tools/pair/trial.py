@@ -9,13 +9,13 @@ import re
 import socket
 from collections.abc import Mapping
 
-from hocket_bus import keys
 from hocket_bus.endpoints import is_tcp
 from hocket_bus.errors import BadConfiguration
-from hocket_bus.keys import KeyPair, Peer
-from hocket_bus.pins import fingerprint
-from hocket_bus.sealing import SealingKey
 from hocket_bus.sockets import new_key_pair
+from hocket_bus.trust import keys
+from hocket_bus.trust.keys import KeyPair, Peer
+from hocket_bus.trust.pins import fingerprint
+from hocket_bus.trust.sealing import SealingKey
 from hocket_tools.pair.home import NOTHING, Home
 from hocket_tools.settings import Value
 

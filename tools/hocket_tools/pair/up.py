@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from hocket_bus.deadline import Deadline
 from hocket_bus.errors import BadConfiguration, HocketError, Unavailable
-from hocket_bus.private import lock
+from hocket_bus.trust.private import lock
 from hocket_tools.pair import processes
 from hocket_tools.pair.home import NAMES, Home
 from hocket_tools.pair.state import DaemonState, daemon_state

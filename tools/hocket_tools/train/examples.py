@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from hocket_bus.messages import Takeaway
 from hocket_daemon.composition.settings import CompositionSettings
-from hocket_retrieval.chunking import sentences
 from hocket_retrieval.collection import Collection
+from hocket_retrieval.text.chunking import sentences
 from hocket_tools.embedding import RememberingEmbedder
 from hocket_tools.replay import Shelf, typed
 

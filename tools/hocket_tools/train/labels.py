@@ -16,7 +16,7 @@ from hocket_daemon.engine.generators.generator import TextRequest
 from hocket_daemon.engine.generators.openai import open_server
 from hocket_daemon.engine.settings import ServerSettings
 from hocket_daemon.privacy.egress import EgressSettings, Ledger
-from hocket_retrieval.chunking import sentences
+from hocket_retrieval.text.chunking import sentences
 
 from .examples import Example
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hocket_bus.errors import BadRequest
-from hocket_retrieval.chunking import chunk, sentences
+from hocket_retrieval.text.chunking import chunk, sentences
 from hocket_tools.train.wikitext import plain, wikitext
 
 WIKITEXT = "wiki.train.tokens"  # of WikiText's files the only one that may be learned from

@@ -12,9 +12,9 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.missing import lack
-from hocket_daemon.engine.backends.adapter import ADAPTER, ADAPTER_CONFIG
-from hocket_daemon.engine.backends.loading import load
-from hocket_daemon.engine.catalog.automatic import place_of
+from hocket_daemon.engine.backends.automatic import place_of
+from hocket_daemon.engine.backends.transformers.adapter import ADAPTER, ADAPTER_CONFIG
+from hocket_daemon.engine.backends.transformers.loading import load
 
 if TYPE_CHECKING:
     from peft import PeftModel

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from hocket_bus.errors import Unavailable
-from hocket_bus.private import lock, private_folder
+from hocket_bus.trust.private import lock, private_folder
 
 _LARGE = (".gguf", ".safetensors")  # these are never written to again, so a second name for them will do
 

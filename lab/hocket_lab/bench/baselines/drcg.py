@@ -16,9 +16,9 @@ from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.engine.runtime.sequences import SequenceGroup
 from hocket_daemon.engine.sampling.distribution import truncate
 from hocket_daemon.engine.sampling.drawing import Rule, sample
-from hocket_daemon.serving.passage_weights import weigh
+from hocket_daemon.serving.search.passage_weights import weigh
 from hocket_lab import forcing
-from hocket_lab.bench.stream import Run
+from hocket_lab.bench.running.stream import Run
 from hocket_lab.forcing import read_at_once
 from hocket_tools.caller import Caller
 

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from hocket_bus.messages import Chunks, ListChunks, Passage, Passages, Search
-from hocket_daemon.engine.catalog.engines import open_model
+from hocket_daemon.engine.opening.engines import open_model
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.runtime import entry
 from hocket_daemon.engine.runtime.entry import KV
@@ -30,7 +30,7 @@ from hocket_daemon.engine.runtime.stored import StoredKV
 from hocket_daemon.engine.settings import KVSettings, ModelSettings
 from hocket_daemon.engine.text.tokenizer import Prefix
 from hocket_lab.bench.baselines.drcg import Terms, answered
-from hocket_lab.bench.stream import Run
+from hocket_lab.bench.running.stream import Run
 from hocket_tools.caller import Caller
 
 PART_BYTES = 256 * 1024

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from hocket_client import Client
-from hocket_lab.bench.stream import Run, ask
+from hocket_lab.bench.running.stream import Run, ask
 
 
 def run(device: Client, cloud: Client, prompt: str, options: Mapping[str, Any]) -> Run:

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from hocket_bus.errors import BadRequest
-from hocket_daemon.engine.catalog.automatic import place_of, tuned
+from hocket_daemon.engine.backends.automatic import place_of, tuned
 from hocket_daemon.engine.settings import AUTO, BUNDLED
 from hocket_lab.bench.composition import curves, recall, thresholds, utility
 from hocket_lab.bench.composition.facts import make_facts
 from hocket_lab.bench.composition.pages import FILES_OF, Kind, corpus
-from hocket_lab.bench.report import Report
-from hocket_lab.bench.sources import digest_of_files
-from hocket_lab.option import Option
+from hocket_lab.reporting.option import Option
+from hocket_lab.reporting.report import Report
+from hocket_lab.reporting.sources import digest_of_files
 
 TAUS = ("0", "5", "10", "20", "40", "80", "auto")
 Corpus = Literal["facts", "wikitext2", "enron", "nih"]

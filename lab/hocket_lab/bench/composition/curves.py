@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from hocket_lab.bench.report import Row
+from hocket_lab.reporting.report import Row
 
 PANELS = ("perplexity", "gleu", "requests_a_minute", "bytes_a_minute")
 

@@ -14,8 +14,8 @@ from rich.progress import track
 
 from hocket_bus.messages import Side, Suggestion
 from hocket_client import Client
-from hocket_lab.bench.report import Report, Row
-from hocket_lab.bench.running import Tables, bench_pair
+from hocket_lab.bench.running.running import Tables, bench_pair
+from hocket_lab.reporting.report import Report, Row
 from hocket_tools import console
 
 from .confusable import SETS, ConfusableFact, Set, make_confusable

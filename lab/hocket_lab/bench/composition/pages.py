@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from hocket_lab.bench.corpora import json_lines
+from hocket_lab.bench.questions.corpora import json_lines
 from hocket_lab.data_folder import require
 from hocket_tools.train.wikitext import plain, wikitext
 

@@ -15,8 +15,8 @@ from rich.progress import track
 from hocket_bus.messages import Remembered, Suggestion
 from hocket_client import Client
 from hocket_client.composer import Composer, News
-from hocket_lab.bench.report import Report, Row, bootstrap
-from hocket_lab.bench.running import bench_pair
+from hocket_lab.bench.running.running import bench_pair
+from hocket_lab.reporting.report import Report, Row, bootstrap
 from hocket_tools import console
 
 from .facts import Fact, is_right

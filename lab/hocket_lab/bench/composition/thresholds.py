@@ -21,9 +21,9 @@ from hocket_bus.wire import encode
 from hocket_daemon.composition.coordinator import Threshold
 from hocket_daemon.composition.settings import CompositionSettings
 from hocket_lab.bench.figures.frame import separate
-from hocket_lab.bench.report import Report, Row
+from hocket_lab.reporting.report import Report, Row
 from hocket_retrieval.collection import Collection
-from hocket_retrieval.embedder import Embedder
+from hocket_retrieval.embedding.embedder import Embedder
 from hocket_tools import console
 from hocket_tools.embedding import RememberingEmbedder
 from hocket_tools.replay import Replay, Shelf

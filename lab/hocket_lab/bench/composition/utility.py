@@ -28,15 +28,15 @@ from hocket_daemon.composition.completion import Proposals, complete
 from hocket_daemon.composition.completion import Row as Slot
 from hocket_daemon.composition.reference import Reference, make_reference
 from hocket_daemon.composition.window import Encoding, TokenTexts, Window
-from hocket_daemon.engine.backends.transformers_model import TransformersModel
-from hocket_daemon.engine.catalog.automatic import resolved
+from hocket_daemon.engine.backends.automatic import resolved
+from hocket_daemon.engine.backends.transformers.transformers_model import TransformersModel
 from hocket_daemon.engine.runtime.sequences import at_once
 from hocket_daemon.engine.settings import ModelSettings
 from hocket_lab.bench.figures.frame import separate
-from hocket_lab.bench.report import Report, Row, bootstrap
 from hocket_lab.forcing import Forced
+from hocket_lab.reporting.report import Report, Row, bootstrap
 from hocket_retrieval.collection import Collection
-from hocket_retrieval.embedder import Embedder
+from hocket_retrieval.embedding.embedder import Embedder
 from hocket_tools import console
 from hocket_tools.replay import Shelf
 

@@ -17,8 +17,8 @@ from hocket_bus.messages import Remembered, Suggestion
 from hocket_client import Client
 from hocket_client.composer import Composer
 from hocket_daemon.composition.coordinator import Threshold
-from hocket_lab.bench.report import Report, Row
-from hocket_lab.bench.running import bench_pair
+from hocket_lab.bench.running.running import bench_pair
+from hocket_lab.reporting.report import Report, Row
 from hocket_tools import console
 
 from .pages import Corpus, Page

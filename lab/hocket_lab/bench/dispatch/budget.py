@@ -12,8 +12,8 @@ from statistics import fmean
 
 import numpy as np
 
-from hocket_daemon.dispatch.device_ttft import DeviceTtft
-from hocket_daemon.dispatch.policy import Ints
+from hocket_daemon.dispatch.policies.device_ttft import DeviceTtft
+from hocket_daemon.dispatch.policies.policy import Ints
 from hocket_daemon.dispatch.settings import Constraint
 from hocket_lab.bench.dispatch.inputs import PAPERS, Requests, Trace, drawn
 from hocket_lab.bench.dispatch.online import (
@@ -27,7 +27,7 @@ from hocket_lab.bench.dispatch.online import (
     quantiles,
     static,
 )
-from hocket_lab.bench.report import Report, Row
+from hocket_lab.reporting.report import Report, Row
 
 PART, CONTROL = "budget", "control"
 DEVICE = PAPERS[1]

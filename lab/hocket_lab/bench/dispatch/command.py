@@ -10,13 +10,13 @@ from typing import Annotated, NamedTuple
 
 from rich.progress import Progress
 
-from hocket_daemon.dispatch.policy import Ints
+from hocket_daemon.dispatch.policies.policy import Ints
 from hocket_daemon.dispatch.prices import TABLE_8
 from hocket_lab.bench.dispatch import budget, cost, inputs, policies, times
-from hocket_lab.bench.picture import draw
-from hocket_lab.bench.report import Report, Row
-from hocket_lab.bench.sources import digest_of_files
-from hocket_lab.option import Option
+from hocket_lab.reporting.option import Option
+from hocket_lab.reporting.picture import draw
+from hocket_lab.reporting.report import Report, Row
+from hocket_lab.reporting.sources import digest_of_files
 from hocket_tools import console
 
 PARTS = (policies.PART, budget.PART, cost.PART, times.PART)

@@ -16,16 +16,16 @@ from typing import NamedTuple
 import numpy as np
 
 from hocket_bus.messages import Side
-from hocket_daemon.dispatch.cost import DEVICES, Costs, Tokens, bill_of, constraint_of, costs_of
-from hocket_daemon.dispatch.device_ttft import DeviceTtft
-from hocket_daemon.dispatch.migration import lead_tokens, worth_moving
-from hocket_daemon.dispatch.policy import Ints, StartDelays, Threshold
-from hocket_daemon.dispatch.priced import Priced
+from hocket_daemon.dispatch.policies.cost import DEVICES, Costs, Tokens, bill_of, constraint_of, costs_of
+from hocket_daemon.dispatch.policies.device_ttft import DeviceTtft
+from hocket_daemon.dispatch.policies.migration import lead_tokens, worth_moving
+from hocket_daemon.dispatch.policies.policy import Ints, StartDelays, Threshold
+from hocket_daemon.dispatch.policies.priced import Priced
 from hocket_daemon.dispatch.settings import Constraint, DispatchSettings
 from hocket_lab.bench.dispatch.delivery import Delivery, Route, delivered
 from hocket_lab.bench.dispatch.inputs import PAPERS, Requests, Trace, drawn, generator
 from hocket_lab.bench.dispatch.samples import ttfts_of
-from hocket_lab.bench.report import Report, Row, percentile
+from hocket_lab.reporting.report import Report, Row, percentile
 
 PART = "cost"
 ANSWER, PACE = 128, 4.8

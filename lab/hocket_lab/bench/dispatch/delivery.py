@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from hocket_daemon.dispatch.migration import buffer_tokens
+from hocket_daemon.dispatch.policies.migration import buffer_tokens
 from hocket_daemon.dispatch.settings import Migration
 
 _INSTANT_S = 1e-9

@@ -13,15 +13,15 @@ from statistics import median
 
 import numpy as np
 
-from hocket_daemon.dispatch.cost import DEVICES
-from hocket_daemon.dispatch.device_ttft import DeviceTtft
-from hocket_daemon.dispatch.policy import Ints
-from hocket_daemon.dispatch.ttfts import Floats
-from hocket_daemon.engine.catalog.engines import open_model
+from hocket_daemon.dispatch.policies.cost import DEVICES
+from hocket_daemon.dispatch.policies.device_ttft import DeviceTtft
+from hocket_daemon.dispatch.policies.policy import Ints
+from hocket_daemon.dispatch.policies.ttfts import Floats
+from hocket_daemon.engine.opening.engines import open_model
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.settings import ModelSettings
-from hocket_lab.bench.report import Report, Row
 from hocket_lab.data_folder import require
+from hocket_lab.reporting.report import Report, Row
 
 PROVIDERS, FASTEST = "ttft_llmperf/individual", "ttft_thefastest/ttft_thefastest_2024.csv"
 ALPACA, AZURE = "prompts_alpaca/alpaca_5000.json", "trace_azure_llm_2023/AzureLLMInferenceTrace_conv.csv"

@@ -11,15 +11,15 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket_daemon.dispatch.account import Account
-from hocket_daemon.dispatch.cost import Costs
-from hocket_daemon.dispatch.device_ttft import DeviceTtft
-from hocket_daemon.dispatch.dispatcher import RESOLVED_EVERY, Dispatcher, chance_of, slow
-from hocket_daemon.dispatch.policy import Ints, Policy, StartDelays, Threshold
-from hocket_daemon.dispatch.priced import Priced
-from hocket_daemon.dispatch.profile import MAX_QUANTILES, Lengths, ServerProfile
+from hocket_daemon.dispatch.policies.account import Account
+from hocket_daemon.dispatch.policies.cost import Costs
+from hocket_daemon.dispatch.policies.device_ttft import DeviceTtft
+from hocket_daemon.dispatch.policies.dispatcher import RESOLVED_EVERY, Dispatcher, chance_of, slow
+from hocket_daemon.dispatch.policies.policy import Ints, Policy, StartDelays, Threshold
+from hocket_daemon.dispatch.policies.priced import Priced
+from hocket_daemon.dispatch.policies.profile import MAX_QUANTILES, Lengths, ServerProfile
+from hocket_daemon.dispatch.policies.ttfts import Floats
 from hocket_daemon.dispatch.settings import Constraint, DispatchSettings
-from hocket_daemon.dispatch.ttfts import Floats
 from hocket_lab.bench.dispatch.inputs import Requests
 from hocket_lab.bench.dispatch.samples import ttfts_of
 

@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hocket_daemon.dispatch.device_ttft import DeviceTtft
-from hocket_daemon.dispatch.policy import NEVER, Greedy, Ints, Policy, Ramp, Threshold
-from hocket_daemon.dispatch.priced import Priced
-from hocket_daemon.dispatch.ttfts import Floats
+from hocket_daemon.dispatch.policies.device_ttft import DeviceTtft
+from hocket_daemon.dispatch.policies.policy import NEVER, Greedy, Ints, Policy, Ramp, Threshold
+from hocket_daemon.dispatch.policies.priced import Priced
+from hocket_daemon.dispatch.policies.ttfts import Floats
 from hocket_lab.bench.dispatch.inputs import MANY, PAPERS, Requests, Trace, drawn, generator
 from hocket_lab.bench.dispatch.samples import ttfts_of
-from hocket_lab.bench.report import Report, Row
+from hocket_lab.reporting.report import Report, Row
 
 PART, TAIL_SHARE = "policies", 0.05
 CONSTRAINT = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hocket_daemon.dispatch.ttfts import Floats, Ttfts
+from hocket_daemon.dispatch.policies.ttfts import Floats, Ttfts
 
 
 def ttfts_of(samples_s: Floats) -> Ttfts:

@@ -8,18 +8,18 @@ from statistics import fmean, median
 
 import numpy as np
 
-from hocket_daemon.dispatch.account import Account
-from hocket_daemon.dispatch.device_ttft import DeviceTtft
-from hocket_daemon.dispatch.dispatcher import Dispatcher
-from hocket_daemon.dispatch.policy import Greedy, Ints, Threshold
-from hocket_daemon.dispatch.priced import Priced
-from hocket_daemon.dispatch.profile import Lengths, ServerProfile
+from hocket_daemon.dispatch.policies.account import Account
+from hocket_daemon.dispatch.policies.device_ttft import DeviceTtft
+from hocket_daemon.dispatch.policies.dispatcher import Dispatcher
+from hocket_daemon.dispatch.policies.policy import Greedy, Ints, Threshold
+from hocket_daemon.dispatch.policies.priced import Priced
+from hocket_daemon.dispatch.policies.profile import Lengths, ServerProfile
+from hocket_daemon.dispatch.policies.ttfts import Floats
 from hocket_daemon.dispatch.settings import DispatchSettings
-from hocket_daemon.dispatch.ttfts import Floats
 from hocket_lab.bench.dispatch.inputs import generator
 from hocket_lab.bench.dispatch.online import FREE
 from hocket_lab.bench.dispatch.samples import ttfts_of
-from hocket_lab.bench.report import Report, Row
+from hocket_lab.reporting.report import Report, Row
 
 PART = "times"
 SAMPLES = (1_000, 10_000, 100_000)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from hocket_lab.bench.report import Report, Row, Value
+from hocket_lab.reporting.report import Report, Row, Value
 from hocket_lab.simulator.pipeline import draw_pipeline
 from hocket_lab.simulator.recording import Rates, Recording, drawn, load
 from hocket_lab.simulator.roundtrip import Sinusoid

@@ -10,14 +10,14 @@ import msgspec
 from rich.progress import Progress
 
 from hocket_daemon.engine.settings import BUNDLED
-from hocket_lab.bench.aggregation import fixed_prompts, inputs, share_out
-from hocket_lab.bench.kv import CHUNK_WORDS, QUESTION_CHARS, TEXTS, passages, wait_computed
-from hocket_lab.bench.methods import ALONE, DRCG_KV, DRCG_TEXT, DRDG_SW, METHODS, Methods, Options
-from hocket_lab.bench.picture import draw
-from hocket_lab.bench.product import DOCUMENTS
-from hocket_lab.bench.report import Report, Row, Value, bootstrap, percentile
-from hocket_lab.bench.running import SIDES, bench_pair
-from hocket_lab.bench.stream import Run
+from hocket_lab.bench.parties.methods import ALONE, DRCG_KV, DRCG_TEXT, DRDG_SW, METHODS, Methods, Options
+from hocket_lab.bench.running.product import DOCUMENTS
+from hocket_lab.bench.running.running import SIDES, bench_pair
+from hocket_lab.bench.running.stream import Run
+from hocket_lab.bench.speed.aggregation import fixed_prompts, inputs, share_out
+from hocket_lab.bench.speed.kv import CHUNK_WORDS, QUESTION_CHARS, TEXTS, passages, wait_computed
+from hocket_lab.reporting.picture import draw
+from hocket_lab.reporting.report import Report, Row, Value, bootstrap, percentile
 from hocket_tools import console
 
 from .frame import Claim, Figure

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from hocket_bus.errors import BadRequest
 from hocket_lab.bench.figures.ranges import check
-from hocket_lab.bench.report import PIPED_COLUMNS, Report, Row, Value
+from hocket_lab.reporting.report import PIPED_COLUMNS, Report, Row, Value
 from hocket_tools import console
 
 FIGURES = {4: "speedup", 5: "perplexity", 6: "latency", 7: "first_token", 8: "scheduling", 9: "case_study"}

@@ -10,15 +10,15 @@ from rich.progress import Progress
 
 from hocket_bus.messages import Task
 from hocket_daemon.engine.settings import BUNDLED
-from hocket_lab.bench.aggregation import articles, fixed_prompts, inputs, share_out
-from hocket_lab.bench.corpora import reading_questions
-from hocket_lab.bench.methods import ALONE, METHODS, Methods, Options
-from hocket_lab.bench.picture import draw
-from hocket_lab.bench.product import DOCUMENTS
-from hocket_lab.bench.report import Report, Row, Value, bootstrap
-from hocket_lab.bench.running import bench_pair
-from hocket_lab.bench.sources import digest
-from hocket_lab.bench.stream import Run, mean
+from hocket_lab.bench.parties.methods import ALONE, METHODS, Methods, Options
+from hocket_lab.bench.questions.corpora import reading_questions
+from hocket_lab.bench.running.product import DOCUMENTS
+from hocket_lab.bench.running.running import bench_pair
+from hocket_lab.bench.running.stream import Run, mean
+from hocket_lab.bench.speed.aggregation import articles, fixed_prompts, inputs, share_out
+from hocket_lab.reporting.picture import draw
+from hocket_lab.reporting.report import Report, Row, Value, bootstrap
+from hocket_lab.reporting.sources import digest
 from hocket_tools import console
 
 from .frame import Claim, Figure

@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 from rich.progress import track
 
 from hocket_bus.errors import BadRequest
-from hocket_daemon.aggregation.relevance import query, weighed_by
-from hocket_daemon.engine.backends.transformers_model import TransformersModel
+from hocket_daemon.aggregation.weights.relevance import query, weighed_by
+from hocket_daemon.engine.backends.transformers.transformers_model import TransformersModel
 from hocket_daemon.engine.sampling.distribution import truncate
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_daemon.engine.text.tokenizer import Layout
-from hocket_lab.bench.picture import draw
-from hocket_lab.bench.product import RELEVANCE_TEMPERATURE
-from hocket_lab.bench.report import Report, Row, Value, bootstrap
-from hocket_lab.bench.sources import digest_of_files
+from hocket_lab.bench.running.product import RELEVANCE_TEMPERATURE
 from hocket_lab.forcing import Forced
-from hocket_retrieval.embedder import Embedder
+from hocket_lab.reporting.picture import draw
+from hocket_lab.reporting.report import Report, Row, Value, bootstrap
+from hocket_lab.reporting.sources import digest_of_files
+from hocket_retrieval.embedding.embedder import Embedder
 from hocket_tools import console
 
 from .frame import Claim, Figure, separate

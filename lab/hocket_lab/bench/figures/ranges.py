@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from hocket_bus.errors import BadRequest
 from hocket_bus.messages import WEIGHTS
-from hocket_daemon.aggregation.relevance import BY_LIKELIHOOD
+from hocket_daemon.aggregation.weights.relevance import BY_LIKELIHOOD
 from hocket_lab.simulator.strategies import STRATEGIES
 
 _SHARES = ("accept", "accept_cloud", "accept_device", "jitter", "query_share", "wire_masses")

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import TypeVar
 
-from hocket_lab.bench.methods import Methods, Options
-from hocket_lab.bench.report import Row, Value, bootstrap
-from hocket_lab.bench.stream import Run, figures
+from hocket_lab.bench.parties.methods import Methods, Options
+from hocket_lab.bench.running.stream import Run, figures
+from hocket_lab.reporting.report import Row, Value, bootstrap
 
 Key = tuple[Value, ...]
 T = TypeVar("T")

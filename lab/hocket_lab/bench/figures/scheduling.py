@@ -10,14 +10,14 @@ from typing import get_args
 import msgspec
 from rich.progress import Progress
 
-from hocket_lab.bench.aggregation import articles, fixed_prompts, inputs, share_out
-from hocket_lab.bench.methods import Methods, Options
-from hocket_lab.bench.picture import draw
-from hocket_lab.bench.product import DOCUMENTS
-from hocket_lab.bench.report import Report, Row, Value, bootstrap
-from hocket_lab.bench.running import SIDES, bench_pair
+from hocket_lab.bench.parties.methods import Methods, Options
+from hocket_lab.bench.running.product import DOCUMENTS
+from hocket_lab.bench.running.running import SIDES, bench_pair
+from hocket_lab.bench.speed.aggregation import articles, fixed_prompts, inputs, share_out
 from hocket_lab.rehearsal.aggregating import Aggregating
 from hocket_lab.rehearsal.daemon import Rehearsal
+from hocket_lab.reporting.picture import draw
+from hocket_lab.reporting.report import Report, Row, Value, bootstrap
 from hocket_lab.simulator import study
 from hocket_lab.simulator.recording import Rates, drawn
 from hocket_tools import console

@@ -11,10 +11,10 @@ from statistics import fmean
 
 import msgspec
 
-from hocket_lab.bench import aggregation
-from hocket_lab.bench.picture import draw
-from hocket_lab.bench.product import DOCUMENTS
-from hocket_lab.bench.report import Report, Row, Value
+from hocket_lab.bench.running.product import DOCUMENTS
+from hocket_lab.bench.speed import aggregation
+from hocket_lab.reporting.picture import draw
+from hocket_lab.reporting.report import Report, Row, Value
 from hocket_lab.simulator.recording import Rates, drawn
 from hocket_lab.simulator.roundtrip import Sinusoid
 from hocket_lab.simulator.simulation import simulate

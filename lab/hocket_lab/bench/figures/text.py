@@ -6,9 +6,9 @@ import sqlite3
 from pathlib import Path
 
 from hocket_lab.data_folder import require
-from hocket_retrieval.chunking import chunk
-from hocket_retrieval.lexical import indexed, language_of, match_expression
-from hocket_retrieval.stores.word_index import COLUMNS, TOKENIZER
+from hocket_retrieval.stores.sqlite.word_index import COLUMNS, TOKENIZER
+from hocket_retrieval.text.chunking import chunk
+from hocket_retrieval.text.lexical import indexed, language_of, match_expression
 from hocket_tools.train.wikitext import plain, wikitext
 
 TRAIN, TEST = Path("wikitext2/wiki.train.tokens"), Path("wikitext2/wiki.test.raw")

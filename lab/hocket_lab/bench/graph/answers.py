@@ -20,9 +20,9 @@ from hocket_client.question import Options
 from hocket_daemon.graph.settings import GateSettings
 from hocket_lab.bench.graph import family
 from hocket_lab.bench.graph.gate import auroc
-from hocket_lab.bench.question_sets import Question, questions
-from hocket_lab.bench.report import Report, Row, bootstrap
-from hocket_lab.bench.wording import contains
+from hocket_lab.bench.questions.question_sets import Question, questions
+from hocket_lab.bench.questions.wording import contains
+from hocket_lab.reporting.report import Report, Row, bootstrap
 from hocket_tools import console
 from hocket_tools.caller import Caller
 from hocket_tools.pair import trial

@@ -11,8 +11,8 @@ from hocket_bus import messages as m
 from hocket_lab.bench.graph.sets import Sets
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.config import GraphConfig
-from hocket_retrieval.embedder import Embedder
-from hocket_retrieval.search import SearchResult
+from hocket_retrieval.embedding.embedder import Embedder
+from hocket_retrieval.searching.search import SearchResult
 from hocket_tools import console
 from hocket_tools.embedding import FlatEmbedder, RememberingEmbedder
 from hocket_tools.train.wikitext import Document

@@ -14,11 +14,11 @@ from hocket_daemon.engine.settings import BUNDLED
 from hocket_lab.bench.graph import answers, gate, latency, living, matching, privacy
 from hocket_lab.bench.graph.collections import open_collections, together
 from hocket_lab.bench.graph.sets import FILES, Question, Sets, load
-from hocket_lab.bench.question_sets import FILES as SQUAD_AND_CHATS
-from hocket_lab.bench.question_sets import HALVES
-from hocket_lab.bench.report import Report
-from hocket_lab.bench.sources import digest_of_files
-from hocket_lab.option import Option
+from hocket_lab.bench.questions.question_sets import FILES as SQUAD_AND_CHATS
+from hocket_lab.bench.questions.question_sets import HALVES
+from hocket_lab.reporting.option import Option
+from hocket_lab.reporting.report import Report
+from hocket_lab.reporting.sources import digest_of_files
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.graph.summary_index import SummaryIndex
 from hocket_tools.embedding import RememberingEmbedder

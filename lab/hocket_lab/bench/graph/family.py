@@ -8,8 +8,8 @@ from pathlib import Path
 
 from hocket_bus.deadline import Deadline
 from hocket_bus.errors import DeadlineExceeded
-from hocket_tools.commands.documents import read_in
-from hocket_tools.commands.pair import START_S
+from hocket_tools.commands.daemons.pair import START_S
+from hocket_tools.commands.library.documents import read_in
 from hocket_tools.pair import processes
 from hocket_tools.pair.home import Home
 from hocket_tools.pair.state import daemon_state

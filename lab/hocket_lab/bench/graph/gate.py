@@ -21,7 +21,7 @@ from hocket_daemon.graph.calibration import calibrate
 from hocket_daemon.graph.gate import Calibration, Inputs, inputs, metric
 from hocket_lab.bench.graph.collections import as_message
 from hocket_lab.bench.graph.sets import Question, Sets
-from hocket_lab.bench.report import Report, Row
+from hocket_lab.reporting.report import Report, Row
 from hocket_retrieval.collection import Collection
 
 PASSAGES = 4

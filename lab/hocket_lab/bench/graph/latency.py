@@ -20,11 +20,11 @@ from hocket_bus.messages import Done, Passage, Passages
 from hocket_client import Client
 from hocket_daemon.graph.gate import decide
 from hocket_daemon.graph.shipped import SHIPPED
-from hocket_daemon.serving import decisions
-from hocket_lab.bench.canaries import Canary, canaries, documents
+from hocket_daemon.serving.records import decisions
 from hocket_lab.bench.graph import family
-from hocket_lab.bench.report import Report, Row, percentile
+from hocket_lab.bench.privacy.canaries import Canary, canaries, documents
 from hocket_lab.link import Conditions, Link, start
+from hocket_lab.reporting.report import Report, Row, percentile
 from hocket_tools.pair import trial
 from hocket_tools.pair.home import NAMES, Home
 from hocket_tools.pair.processes import stop

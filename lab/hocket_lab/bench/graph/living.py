@@ -20,8 +20,7 @@ from typing import NamedTuple
 from rich.progress import track
 
 from hocket_lab.bench.graph.sets import Sets
-from hocket_lab.bench.report import Report, Row
-from hocket_retrieval.chunking import sentences
+from hocket_lab.reporting.report import Report, Row
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.config import GraphConfig
 from hocket_retrieval.graph.build import load
@@ -29,6 +28,7 @@ from hocket_retrieval.graph.moves import Moves
 from hocket_retrieval.graph.network import Network
 from hocket_retrieval.graph.partition import divide
 from hocket_retrieval.graph.tables import Tables
+from hocket_retrieval.text.chunking import sentences
 from hocket_tools import console
 from hocket_tools.embedding import FlatEmbedder
 from hocket_tools.train.wikitext import Document

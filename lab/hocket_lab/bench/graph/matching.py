@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from hocket_lab.bench.graph.collections import summaries_of
 from hocket_lab.bench.graph.sets import Question, Sets
-from hocket_lab.bench.report import Report, Row
+from hocket_lab.reporting.report import Report, Row
 from hocket_retrieval.collection import Collection
-from hocket_retrieval.embedder import Embedder
+from hocket_retrieval.embedding.embedder import Embedder
 from hocket_retrieval.graph.summary_index import Summary, SummaryIndex
-from hocket_retrieval.search import Passage
+from hocket_retrieval.searching.search import Passage
 
 EVIDENCE = 5
 ENTITIES = (20, 80)  # of a part, beside 40

@@ -14,14 +14,14 @@ from pathlib import Path
 
 from hocket_bus.messages import Summaries, Summary
 from hocket_bus.wire import encode
-from hocket_lab.bench.canaries import canaries, documents, grams
 from hocket_lab.bench.graph.collections import summaries_of
 from hocket_lab.bench.graph.sets import Sets
-from hocket_lab.bench.report import Report, Row
-from hocket_retrieval.embedder import Embedder
+from hocket_lab.bench.privacy.canaries import canaries, documents, grams
+from hocket_lab.reporting.report import Report, Row
+from hocket_retrieval.embedding.embedder import Embedder
 from hocket_retrieval.graph.summary_index import Summary as PathCache
 from hocket_retrieval.graph.summary_index import SummaryIndex
-from hocket_retrieval.phrases import mentions
+from hocket_retrieval.text.phrases import mentions
 from hocket_tools.train.wikitext import Document
 
 MIN_DOCUMENTS = (1, 2, 3, 5)

@@ -22,10 +22,10 @@ from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.engine.sampling.drawing import Rule
 from hocket_lab.bench.group.model import opened
 from hocket_lab.bench.group.worlds import MTRAG, PARTS, SETS, Asked, World
-from hocket_lab.bench.parties import Parties, Texts
-from hocket_lab.bench.product import DOCUMENTS
-from hocket_lab.bench.report import Report, Row, bootstrap
-from hocket_lab.bench.wording import contains, f1
+from hocket_lab.bench.parties.parties import Parties, Texts
+from hocket_lab.bench.questions.wording import contains, f1
+from hocket_lab.bench.running.product import DOCUMENTS
+from hocket_lab.reporting.report import Report, Row, bootstrap
 from hocket_retrieval.collection import Collection
 from hocket_tools import console
 from hocket_tools.embedding import RememberingEmbedder

@@ -16,19 +16,19 @@ from statistics import fmean
 from rich.progress import track
 
 from hocket_bus.messages import DEFAULT_WEIGHTS, Begin, Prompt, Sampling
-from hocket_daemon.aggregation.likelihood_ratio import advantages, steps_of
-from hocket_daemon.aggregation.sampler import etas, mixture
+from hocket_daemon.aggregation.exchange.sampler import etas, mixture
 from hocket_daemon.aggregation.settings import AggregationSettings, GroupSettings
+from hocket_daemon.aggregation.weights.likelihood_ratio import advantages, steps_of
 from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.engine.sampling.distribution import Distribution
 from hocket_daemon.engine.sampling.drawing import Rule, draw
-from hocket_daemon.serving.passage_weights import explained
+from hocket_daemon.serving.search.passage_weights import explained
 from hocket_lab.bench.group.answers import libraries
 from hocket_lab.bench.group.model import opened
 from hocket_lab.bench.group.worlds import Asked, squad
-from hocket_lab.bench.parties import Parties, Scores, Texts
-from hocket_lab.bench.product import DOCUMENTS, TEMPERATURE, TOP_P
-from hocket_lab.bench.report import Report, Row, bootstrap, percentile
+from hocket_lab.bench.parties.parties import Parties, Scores, Texts
+from hocket_lab.bench.running.product import DOCUMENTS, TEMPERATURE, TOP_P
+from hocket_lab.reporting.report import Report, Row, bootstrap, percentile
 from hocket_lab.simulator.group import Group, Law, Place, Run, Sides, Weather
 from hocket_tools import console
 

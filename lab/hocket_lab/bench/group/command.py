@@ -13,11 +13,11 @@ from hocket_lab.bench.group import answers as right_answers
 from hocket_lab.bench.group import apart, privacy, speed
 from hocket_lab.bench.group.answers import WAYS
 from hocket_lab.bench.group.worlds import files, worlds
-from hocket_lab.bench.product import DTYPE
-from hocket_lab.bench.question_sets import FILES, HALVES
-from hocket_lab.bench.report import Report
-from hocket_lab.bench.sources import digest_of_files
-from hocket_lab.option import Option
+from hocket_lab.bench.questions.question_sets import FILES, HALVES
+from hocket_lab.bench.running.product import DTYPE
+from hocket_lab.reporting.option import Option
+from hocket_lab.reporting.report import Report
+from hocket_lab.reporting.sources import digest_of_files
 
 PARTS = ("speed", "apart", "answers", "privacy")
 

@@ -6,10 +6,10 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-from hocket_daemon.engine.catalog.engines import open_model
 from hocket_daemon.engine.language_model import LanguageModel
+from hocket_daemon.engine.opening.engines import open_model
 from hocket_daemon.engine.settings import KVSettings, ModelSettings
-from hocket_lab.bench.product import THREADS
+from hocket_lab.bench.running.product import THREADS
 
 _KV_BYTES = 8_000_000_000
 

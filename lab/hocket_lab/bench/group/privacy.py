@@ -30,13 +30,13 @@ from hocket_daemon.engine.sampling.distribution import Distribution
 from hocket_daemon.engine.sampling.drawing import Rule
 from hocket_daemon.engine.sampling.heads import made
 from hocket_daemon.engine.text.tokenizer import Worded
-from hocket_lab.bench import leaks
-from hocket_lab.bench.canaries import Canary, canaries, documents, grams
 from hocket_lab.bench.group.model import opened
-from hocket_lab.bench.parties import Parties, Scores, Step, Texts, Writing
-from hocket_lab.bench.product import DOCUMENTS
-from hocket_lab.bench.report import Report, Row, bootstrap
-from hocket_lab.bench.wording import words
+from hocket_lab.bench.parties.parties import Parties, Scores, Step, Texts, Writing
+from hocket_lab.bench.privacy import leaks
+from hocket_lab.bench.privacy.canaries import Canary, canaries, documents, grams
+from hocket_lab.bench.questions.wording import words
+from hocket_lab.bench.running.product import DOCUMENTS
+from hocket_lab.reporting.report import Report, Row, bootstrap
 from hocket_retrieval.collection import Collection
 from hocket_tools import console
 from hocket_tools.embedding import RememberingEmbedder

@@ -21,12 +21,12 @@ from hocket_bus.messages import AggregationOutcome, Done
 from hocket_client import Client
 from hocket_client.question import Options
 from hocket_daemon.aggregation.settings import GroupSettings
-from hocket_lab.bench.canaries import canaries, documents
 from hocket_lab.bench.graph import family
-from hocket_lab.bench.report import Report, Row
-from hocket_lab.bench.running import SIDES
+from hocket_lab.bench.privacy.canaries import canaries, documents
+from hocket_lab.bench.running.running import SIDES
 from hocket_lab.link import Conditions, Link, start
 from hocket_lab.rehearsal.daemon import PROGRAM, Rehearsal
+from hocket_lab.reporting.report import Report, Row
 from hocket_tools import console
 from hocket_tools.pair import processes, trial
 from hocket_tools.pair.home import NAMES, Home

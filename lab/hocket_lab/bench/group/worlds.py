@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hocket_lab.bench.corpora import json_lines
-from hocket_lab.bench.question_sets import DEALT, FILES, Part, Question, of_half, questions
+from hocket_lab.bench.questions.corpora import json_lines
+from hocket_lab.bench.questions.question_sets import DEALT, FILES, Part, Question, of_half, questions
 from hocket_lab.data_folder import require
 from hocket_tools.train.wikitext import Document
 

@@ -16,15 +16,15 @@ import hocket_models
 from hocket_bus.messages import Side, Task, other
 from hocket_client import Client
 from hocket_daemon.aggregation.settings import AggregationSettings
-from hocket_daemon.engine.catalog.engines import open_model
 from hocket_daemon.engine.language_model import LanguageModel
+from hocket_daemon.engine.opening.engines import open_model
 from hocket_daemon.engine.sampling.distribution import truncate
 from hocket_daemon.engine.sampling.drawing import Rule, sample
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_lab.bench.live.timed import Timed, ask, longest_gap_s
-from hocket_lab.bench.report import Report, Row
-from hocket_lab.bench.running import SIDES, BenchPair, Tables, bench_pair
+from hocket_lab.bench.running.running import SIDES, BenchPair, Tables, bench_pair
 from hocket_lab.forcing import distribution, read_at_once
+from hocket_lab.reporting.report import Report, Row
 
 MOVES, MODELS = "moves", "models"
 WAYS = ("stop", "overlap")

@@ -15,11 +15,11 @@ from typing import Any
 from hocket_bus.messages import Side, other
 from hocket_client import Client
 from hocket_lab.bench.live.timed import ask
-from hocket_lab.bench.product import DOCUMENTS
-from hocket_lab.bench.question_sets import Question, questions
-from hocket_lab.bench.report import Report, Row, bootstrap
-from hocket_lab.bench.running import SIDES, BenchPair, bench_pair
-from hocket_lab.bench.wording import contains
+from hocket_lab.bench.questions.question_sets import Question, questions
+from hocket_lab.bench.questions.wording import contains
+from hocket_lab.bench.running.product import DOCUMENTS
+from hocket_lab.bench.running.running import SIDES, BenchPair, bench_pair
+from hocket_lab.reporting.report import Report, Row, bootstrap
 
 PART = "quality"
 CAPS = (0, 4, 16, 64)

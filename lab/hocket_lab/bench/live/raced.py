@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from hocket_lab.bench.report import Report, Row, Value
-from hocket_lab.bench.running import SIDES
+from hocket_lab.bench.running.running import SIDES
+from hocket_lab.reporting.report import Report, Row, Value
 
 COLUMNS = ("phase", "n", "live_mean_s", "simulated_mean_s", "best_mean_s", "within", "same_winner", "device_won")
 KEY = ("constraint", "budget", "rtt_ms", "script")

@@ -11,13 +11,13 @@ from math import inf
 from typing import NamedTuple
 
 from hocket_bus.messages import Dispatch, Prompt, Sampling, Side
-from hocket_daemon.dispatch.account import Account
 from hocket_daemon.dispatch.booking import Books
-from hocket_daemon.dispatch.cost import Costs, Tokens
-from hocket_daemon.dispatch.device_ttft import DeviceTtft
-from hocket_daemon.dispatch.dispatcher import Dispatcher
 from hocket_daemon.dispatch.mode import LATEST
-from hocket_daemon.dispatch.profile import Lengths, ServerProfile
+from hocket_daemon.dispatch.policies.account import Account
+from hocket_daemon.dispatch.policies.cost import Costs, Tokens
+from hocket_daemon.dispatch.policies.device_ttft import DeviceTtft
+from hocket_daemon.dispatch.policies.dispatcher import Dispatcher
+from hocket_daemon.dispatch.policies.profile import Lengths, ServerProfile
 from hocket_daemon.dispatch.race import Action, Begin, Race
 from hocket_daemon.dispatch.settings import DispatchSettings
 from hocket_daemon.dispatch.terms import Terms

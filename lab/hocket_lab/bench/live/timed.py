@@ -11,7 +11,7 @@ from typing import Any
 from hocket_bus.messages import DispatchOutcome, Done, Migration
 from hocket_client import Client
 from hocket_client.pace import Pace
-from hocket_lab.bench.running import BenchPair
+from hocket_lab.bench.running.running import BenchPair
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hocket_client import Composer, Suggestion
-from hocket_lab.bench.keys import Key
+from hocket_lab.bench.live.keys import Key
 
 LAST_S = 2.0  # for the last key's suggestion
 

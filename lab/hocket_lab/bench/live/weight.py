@@ -6,11 +6,11 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from hocket_daemon.engine.catalog.automatic import resolved
-from hocket_daemon.engine.catalog.engines import open_model
+from hocket_daemon.engine.backends.automatic import resolved
+from hocket_daemon.engine.opening.engines import open_model
 from hocket_daemon.engine.settings import ModelSettings
 from hocket_lab.bench.dispatch.inputs import ALPACA
-from hocket_lab.bench.report import Report, Row
+from hocket_lab.reporting.report import Report, Row
 
 PART = "bytes"
 ID_BYTES = 3

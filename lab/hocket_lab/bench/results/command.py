@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from hocket_bus.errors import BadRequest
-from hocket_lab.bench.identity import today
 from hocket_lab.bench.results.page import page
 from hocket_lab.bench.results.picture import draw
 from hocket_lab.bench.results.records import read
 from hocket_lab.bench.results.systems import read_systems
+from hocket_lab.reporting.identity import today
 
 FOLDER, PAGE, SYSTEMS = Path("lab/docs/results"), Path("lab/docs/results.md"), "systems.toml"
 
@@ -23,7 +24,7 @@ def made(root: Path) -> Mapping[Path, str]:
         FOLDER / system.picture: draw(system.title, [(bar.label, bar.length(areas)) for bar in system.bars])
         for system in systems
     }
-    return {PAGE: page(areas, systems, today)} | pictures
+    return {PAGE: page(areas, systems, cache(today().parts))} | pictures
 
 
 def write(root: Path) -> None:

@@ -10,7 +10,6 @@ from hocket_lab.bench.results.records import Record, Today, Verdict, short, usua
 from hocket_lab.bench.results.systems import Areas, System
 
 ORDER: Sequence[Verdict] = get_args(Verdict)  # misses first
-NAMES = {"daemon/*.py": "daemon", "lab/bench": "the benchmark", "lab/link": "link", "lab/simulator": "simulator"}
 INTRODUCTION = """\
 # Results
 
@@ -20,7 +19,8 @@ is in the [lab log](lab-log.md).
 
 Everything was measured on one machine ({machine}), unless a line names another. Both sides,
 their retrieval daemons, the link emulator and the client shared it. "Changed since" is computed from digests: it names
-the parts of the code that a claim is of and that are otherwise now. "no" says that the figure is of this code.
+the packages of which its benchmark uses, directly or not, code that is otherwise now, and the product's defaults. "no"
+says that the figure is of this code.
 
 {counts}
 """
@@ -81,17 +81,12 @@ class _Page:
 
 def _named(parts: Sequence[str]) -> str:
     """As many of the parts' names as fit into a cell."""
-    names = list(dict.fromkeys(map(_name, parts)))
-    for known in range(len(names), 0, -1):
-        left = len(names) - known
-        text = ", ".join(names[:known]) + (f" and {left} more" if left else "")
+    for known in range(len(parts), 0, -1):
+        left = len(parts) - known
+        text = ", ".join(parts[:known]) + (f" and {left} more" if left else "")
         if len(text) == len(short(text)):
             return text
     return "no"
-
-
-def _name(part: str) -> str:
-    return next((name for prefix, name in NAMES.items() if part.startswith(prefix)), part.removeprefix("daemon/"))
 
 
 def _link(area: str) -> str:

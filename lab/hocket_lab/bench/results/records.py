@@ -13,7 +13,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from hocket_bus.errors import BadConfiguration
-from hocket_lab.bench.measured import parts_of
 
 CELL = 60  # characters of a cell of the page
 Verdict = Literal["missed", "cannot be told", "holds"]
@@ -21,7 +20,7 @@ VERDICTS: Mapping[bool | None, Verdict] = {True: "holds", False: "missed", None:
 
 Filled = Annotated[str, Meta(min_length=1)]
 Cell = Annotated[str, Meta(min_length=1, max_length=CELL)]
-Today = Callable[[str], str]  # the digest that a part of the code has now
+Today = Callable[[str], Mapping[str, str]]  # the digests of the code that a command measures, as it is now
 
 
 class Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -42,7 +41,7 @@ class Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     def changed(self, today: Today) -> list[str]:
         """The parts of the code that its command measures and that are otherwise now, or were never told."""
-        return [part for part in parts_of(self.command) if self.code.get(part) != today(part)]
+        return [part for part, digest in today(self.command).items() if self.code.get(part) != digest]
 
 
 class _Claim(Struct, frozen=True):

@@ -1,0 +1,169 @@
+"""The sealing keys of other devices of a group, as each was first seen: a later one that differs is refused.
+
+Who tells a key at first sight is the cloud, which could have invented it. So the owner may pin a device by hand, by the
+fingerprint that the owner of that device says: before the device is seen, or behind that.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..config import load, quoted
+from ..errors import BadConfiguration, BadMessage, BadRequest, Forbidden, Unavailable
+from .keys import fingerprint as fingerprint_of_text
+from .private import changing, check_mode, write_whole
+from .sealing import KEY_BYTES
+
+FILE = "group-keys.toml"
+MAX_PINS, MAX_NAME = 1_000, 64
+_MODE = 0o600
+_FINGERPRINT = re.compile(r"[a-z2-7]{4}(?:-[a-z2-7]{4}){4}")
+
+
+class _Written(Struct, frozen=True, forbid_unknown_fields=True):
+    """The file; keys are hexadecimal."""
+
+    devices: dict[str, str] = {}
+    by_hand: dict[str, str] = {}  # fingerprints
+
+
+class Pins:
+    """Keys by the name of their device. The file is read whenever it is asked, so that a command may change it."""
+
+    def __init__(self, path: Path | None) -> None:
+        """None: they are known until the daemon ends."""
+        self._path = path
+        self._in_memory = _Written()
+
+    @classmethod
+    def beside(cls, ledger: Path | None) -> Pins:
+        """Those of the device that keeps this ledger; in memory where it keeps none."""
+        return cls(ledger.with_name(FILE) if ledger is not None else None)
+
+    def check(self, name: str, public: bytes) -> bool:
+        """Whether this key of a device is new; then it is pinned.
+
+        Raises Forbidden where another one is pinned, or too many are; BadMessage for what is no name or no key;
+        BadConfiguration where the file cannot be read, and Unavailable where it cannot be written.
+        """
+        if not is_name(name) or len(public) != KEY_BYTES:
+            raise BadMessage("a device without a name or a sealing key")
+        if self._is_pinned(name, public):
+            return False
+        with self._changing():
+            if self._is_pinned(name, public):
+                return False
+            written = self._read()
+            if len(written.devices) >= MAX_PINS and name not in written.by_hand:
+                raise Forbidden(f"the keys of {MAX_PINS} devices are pinned", "hocket keys forget NAME")
+            self._write(replace(written, devices=written.devices | {name: public.hex()}))
+        return True
+
+    def _is_pinned(self, name: str, public: bytes) -> bool:
+        """Check that this key was seen from the device before. Raises Forbidden where another key is pinned."""
+        written = self._read()
+        pinned, confirmed = written.devices.get(name), written.by_hand.get(name)
+        known = fingerprint(bytes.fromhex(pinned)) if pinned is not None else confirmed
+        if known is not None and known != fingerprint(public):
+            raise Forbidden(
+                f"the key of {name} has changed from {known} to {fingerprint(public)}",
+                f"compare fingerprints, then: hocket keys forget {shlex.quote(name)}",
+            )
+        return pinned is not None
+
+    def pin(self, name: str, compared: str) -> None:
+        """Pin a device by hand: its owner has said this fingerprint. Raises BadRequest, and as `check` does."""
+        said = compared.strip().lower()
+        if not is_name(name) or not _FINGERPRINT.fullmatch(said):
+            raise BadRequest("that is no fingerprint of a device", "take the line 'in a group' of: hocket keys show")
+        with self._changing():
+            written = self._read()
+            pinned = written.devices.get(name)
+            if pinned is not None and (seen := fingerprint(bytes.fromhex(pinned))) != said:
+                remedy = f"if {said} is right, first run: hocket keys forget {shlex.quote(name)}"
+                raise BadRequest(f"the key of {name} that was seen here has the fingerprint {seen}", remedy)
+            self._write(replace(written, by_hand=written.by_hand | {name: said}))
+
+    def is_by_hand(self, name: str, public: bytes) -> bool:
+        """Whether the owner of this device has pinned this key. Raises BadConfiguration."""
+        return self._read().by_hand.get(name) == fingerprint(public)
+
+    def by_hand(self) -> dict[str, str]:
+        """The fingerprints that were pinned by hand. Raises BadConfiguration."""
+        return self._read().by_hand
+
+    def names(self) -> dict[str, bytes]:
+        """All keys that are pinned. Raises BadConfiguration."""
+        return {name: bytes.fromhex(key) for name, key in self._read().devices.items()}
+
+    def _read(self) -> _Written:
+        if self._path is None:
+            return self._in_memory
+        if not self._path.exists():
+            return _Written()
+        check_mode(self._path, _MODE)
+        written = load(self._path, _Written)
+        try:
+            sizes = {len(bytes.fromhex(key)) for key in written.devices.values()}
+        except ValueError as error:
+            raise _no_keys(self._path) from error
+        if sizes - {KEY_BYTES}:
+            raise _no_keys(self._path)
+        return written
+
+    def forget(self, name: str) -> None:
+        """Take the next key of this device. Raises BadRequest where none is pinned, and as `check` does."""
+        with self._changing():
+            written = self._read()
+            if name not in written.devices and name not in written.by_hand:
+                raise BadRequest(f"no key of a device called '{name}' is pinned here", "see: hocket keys list")
+            self._write(_Written(_without(written.devices, name), _without(written.by_hand, name)))
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """A daemon and a command may change the file at once. Raises Unavailable."""
+        if self._path is None:
+            yield
+            return
+        try:
+            with changing(self._path):
+                yield
+        except OSError as error:
+            text = f"the keys of the group cannot be pinned: {self._path}, {error.strerror}"
+            raise Unavailable(text, "make its folder writable for the device daemon") from error
+
+    def _write(self, written: _Written) -> None:
+        if self._path is None:
+            self._in_memory = written
+            return
+        lines = ["[devices]", *_lines(written.devices), "", "[by_hand]", *_lines(written.by_hand), ""]
+        write_whole(self._path, "\n".join(lines))
+
+
+def is_name(name: str) -> bool:
+    """Whether a device can be called so."""
+    return 0 < len(name) <= MAX_NAME and name.isprintable()
+
+
+def _without(values: dict[str, str], name: str) -> dict[str, str]:
+    return {other: value for other, value in values.items() if other != name}
+
+
+def _lines(values: dict[str, str]) -> list[str]:
+    return [f"{quoted(name)} = '{value}'" for name, value in sorted(values.items())]
+
+
+def fingerprint(public: bytes) -> str:
+    """Twenty characters that people can compare, as of a machine's key."""
+    return fingerprint_of_text(public.hex())
+
+
+def _no_keys(path: Path) -> BadConfiguration:
+    return BadConfiguration(f"{path} has what is no key", "remove that line, and compare fingerprints anew")

@@ -1,0 +1,1 @@
+"""The draft exchange of a session of two, its sampler and its schedule."""

@@ -1,0 +1,1 @@
+"""The draft exchange of a session with any number of members."""

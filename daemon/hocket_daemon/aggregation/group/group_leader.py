@@ -1,0 +1,459 @@
+"""The life of a question that a group answers: each member drafts from its own documents, and this device aggregates.
+
+Every event is handled in one shape: see who takes part, judge what can be judged, tell everybody the tokens, draft on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import inf
+
+import msgspec
+
+from hocket_bus.errors import BadRequest, HocketError, Unavailable
+from hocket_bus.messages import (
+    Draft,
+    End,
+    FindMembers,
+    Finish,
+    FoundMember,
+    MemberOutcome,
+    MembersFound,
+    Message,
+    Outcome,
+    PromptProgress,
+    Ready,
+    Refused,
+    Sources,
+    Sync,
+)
+
+from ...privacy.history import CLOUD
+from ...serving.mode import Facts, Peer
+from ...serving.peers.circle import Circle
+from ...serving.records.sources import SOURCES_WAIT_S, Contribution, PeerSources, places_of, sourced_by_all
+from ...serving.search.evidence import doubt, scores_of
+from ...serving.search.follow_up import search_text
+from ...serving.search.older import left_out
+from ...serving.services import Services
+from ...serving.stream.reply import Reply, Sourced
+from ..answer_summary import outcome_of
+from ..dialogue import Effects
+from ..drafter import Drafter
+from ..leader import DraftingLeader
+from ..leader_terms import LeaderTerms, options_of
+from ..settings import GroupSettings
+from .group_dialogue import GroupDialogue
+from .group_member import GroupMember, Patience
+from .group_summary import of_members
+
+_FINDING = "?"  # takes a member's place until it is known who the members are
+
+
+@dataclass(slots=True)
+class Seat:
+    """A member of the session, and what it has said of itself."""
+
+    peer: Peer
+    member: GroupMember
+    ready: Ready | None = None
+    sources: PeerSources | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Invited:
+    """Who is asked: devices by name, or by what they share where none is named; and the cloud, if it takes part."""
+
+    circle: Circle
+    cloud: Peer
+    names: Sequence[str]
+    settings: GroupSettings
+
+
+class GroupLeader(DraftingLeader):
+    """Tells every member the tokens, and judges alone."""
+
+    def __init__(self, services: Services, reply: Reply, terms: LeaderTerms, invited: Invited, scorer: str) -> None:
+        super().__init__(services, reply, terms)
+        self._invited = invited
+        self._begin = terms.opening(scorer)
+        self._dialogue = GroupDialogue(
+            self._begin, guard=terms.guard, most_say=invited.settings.most_say, vocabulary=services.model.vocabulary
+        )
+        self._drafter = Drafter(services, self._begin, self, self._dialogue, side="device")
+        self._seats: dict[str, Seat] = {}
+        self._find_by_s = inf
+        self._found = False  # the cloud has said who is there
+        self._looked = False
+        self._warned: set[str] = set()
+
+    @property
+    def rtt_s(self) -> float:
+        """The longest round trip to who takes part."""
+        return max((seat.member.rtt_s for seat in self._taking_part()), default=0.0)
+
+    # --- who takes part
+
+    def start(self) -> None:
+        """Search, and ask the cloud who may know."""
+        self._dialogue.exchange.present.add(_FINDING)
+        self._find_by_s = time.monotonic() + self._terms.waits.connect_s
+        self._drafter.start()
+        if self._invited.cloud.up:
+            self._find()
+
+    def _find(self) -> None:
+        invited, now = self._invited, time.monotonic()
+        if invited.settings.cloud and CLOUD not in self._seats:
+            self._sit(CLOUD, invited.cloud, invited.cloud.rtt_s)
+        self._find_by_s = now + invited.cloud.rtt_s + self._terms.waits.connect_s
+        query = "" if invited.names else search_text(self._services.history.shareable(self._begin.prompt, CLOUD))
+        most = len(invited.names) or invited.settings.members
+        asked = FindMembers(session=self.id, query=query, names=list(invited.names), most=most)
+        invited.circle.find(invited.cloud, asked, self._on_found)
+
+    def _on_found(self, outcome: MembersFound | HocketError) -> None:
+        if self.closed or self._written:
+            return
+        self._find_by_s = inf
+        if isinstance(outcome, HocketError):
+            self._notify(outcome.text)
+        else:
+            self._found = True
+            if self._reply.route is not None:
+                self._reply.route.found([member.name for member in outcome.members], named=bool(self._invited.names))
+            for line in outcome.notices:
+                self._notify(line)
+            for found in self._wanted(outcome.members):
+                self._seat(found)
+        self._changed()
+
+    def _wanted(self, found: Sequence[FoundMember]) -> list[FoundMember]:
+        """Those of them that were asked for, each once: a cloud could tell of others."""
+        names, most = self._invited.names, self._invited.settings.members
+        known = {member.name: member for member in found if not names or member.name in names}
+        return [*known.values()][: len(names) or most]
+
+    def _seat(self, found: FoundMember) -> None:
+        if found.name in (CLOUD, _FINDING):
+            self._notify(f"a device called {found.name} cannot take part: give its key another name on the cloud")
+            return
+        try:
+            take = partial(self._take, found.name)
+            peer = self._invited.circle.seat(self._invited.cloud, self.id, found, take, self._notify)
+        except HocketError as error:
+            self._notify(str(error))
+        else:
+            self._sit(found.name, peer, found.rtt_s)
+
+    def _sit(self, name: str, peer: Peer, rtt_s: float) -> None:
+        settings, now = self._invited.settings, time.monotonic()
+        longest_s = self._longest_wait_s(settings.reading_s or self._terms.progress_wait_s)
+        patience = Patience(settings.patience_ms / 1000, longest_s)
+        seat = self._seats[name] = Seat(peer, GroupMember(patience, rtt_s, now))
+        if name == CLOUD:  # its link lives, and it says nothing before it has read
+            seat.member.on_sign(now)
+        self._open(name, seat)
+
+    def _open(self, name: str, seat: Seat) -> None:
+        """Ask a member along, where the answer is now."""
+        self._note(f"{name} asked along")
+        seat.member.on_asked()
+        behind = self._dialogue.open(name)
+        prompt = self._services.history.shareable(self._begin.prompt, name)
+        escalates = self._begin.escalates and name == CLOUD
+        rtt_s = 0.0 if name == CLOUD else seat.member.rtt_s
+        epoch = self._dialogue.epoch_of(name)
+        begin = msgspec.structs.replace(self._begin, epoch=epoch, prompt=prompt, escalates=escalates, rtt_s=rtt_s)
+        self._send(name, begin, *behind)
+
+    def _taking_part(self) -> list[Seat]:
+        return [seat for seat in self._seats.values() if seat.member.awaited]
+
+    def _changed(self) -> None:
+        """Somebody has come, read, fallen silent or left: judge on with who takes part."""
+        exchange = self._dialogue.exchange
+        exchange.present = {name for name, seat in self._seats.items() if seat.member.awaited}
+        if self._find_by_s < inf:
+            exchange.present.add(_FINDING)
+        if options_of(self._reply.ask).require_cloud and not exchange.present:
+            self.fail(
+                Unavailable("nobody else takes part", "ask without --require-cloud to let this side answer alone")
+            )
+            return
+        self._look()
+        if not self.closed:
+            self.act(self._dialogue.advance())
+
+    def _look(self) -> None:
+        """Once everybody has searched: whether anything that was found is about the question."""
+        undecided = any(seat.member.state in ("asked", "reading") for seat in self._seats.values())
+        own = self._drafter.passages
+        if self._looked or undecided or self._find_by_s < inf or own is None or not self._drafter.has_read:
+            return
+        self._looked = True
+        ready = [seat.ready for seat in self._taking_part() if seat.ready is not None]
+        found = scores_of(own) + [(each.scorer, each.best) for each in ready if each.documents]
+        self._doubt(doubt(found, self._terms.min_evidence), begun=bool(self._steps))
+        if not self.closed and not any(each.documents for each in ready):
+            self._check_documents()
+
+    def _leave(self, name: str, why: str) -> None:
+        """Do without a member for the rest of this answer; the reader is told why, if he need know."""
+        self._seats[name].member.on_gone()
+        self._send(name, self._farewell("left"))
+        if why:
+            self._notify(f"{name} {why}: the answer goes on without it")
+
+    # --- events
+
+    def on_read(self) -> None:
+        """The question is read here."""
+        self._reply.read(places_of(self._services.side, self._drafter.found), left_out(self._drafter.passages))
+        self._changed()
+
+    def receive(self, message: Message) -> None:
+        """A message of the cloud's."""
+        if CLOUD in self._seats:
+            self._take(CLOUD, message)
+
+    def _take(self, name: str, message: Message | HocketError | None) -> None:
+        """What a member says of the session."""
+        seat, now = self._seats[name], time.monotonic()
+        if self.closed:
+            return
+        if isinstance(message, Sources):
+            self._on_sources(seat, message)
+        elif self._written or seat.member.state == "gone":
+            return
+        elif message is None:
+            seat.member.on_sign(now)
+        elif isinstance(message, HocketError):
+            seat.member.on_lost(now)
+            self._warn(name, f"{message.text}: answering without it")
+            self._changed()
+        elif isinstance(message, Refused):
+            self._on_refused(name, seat, message)
+        elif isinstance(message, PromptProgress):
+            self._on_progress(name, seat, message)
+        elif isinstance(message, Ready):  # of any epoch: who is opened anew says so before it heeds the new one
+            self._on_ready(name, seat, message)
+        elif isinstance(message, Sync | Draft) and self._dialogue.is_current(name, message):
+            self._on_current(name, message)
+
+    def _on_progress(self, name: str, seat: Seat, progress: PromptProgress) -> None:
+        seat.member.on_progress(time.monotonic())
+        if progress.read < 1 and name in self._dialogue.exchange.lacking():
+            self._reply.wait_for(name, progress.read, progress.left_s)
+
+    def _on_current(self, name: str, message: Sync | Draft) -> None:
+        if isinstance(message, Sync):
+            self._send(name, self._dialogue.word(name, 0))
+        else:
+            try:
+                effects = self._dialogue.draft(name, message)
+            except BadRequest as error:
+                self._leave(name, f"sends what cannot be used ({error.text})")
+                self._changed()
+            else:
+                self.act(effects)
+
+    def _on_ready(self, name: str, seat: Seat, ready: Ready) -> None:
+        seat.ready, own = ready, self._drafter.passages
+        if name == CLOUD:
+            for line in self._reply.news(ready):
+                self._notify(line)
+        if self._begin.documents and not ready.documents:
+            self._leave(name, "" if name == CLOUD else "has no documents about it")
+        elif own is not None and own.passages and self._begin.weights != "off" and own.scorer != ready.scorer:
+            self._terms.agreed(next((each for each in own.scorers if each in ready.scorers), ""))
+            self._leave(name, "scores relevance in another way")
+        else:
+            self._note(f"{name} has read {ready.documents} passages")
+            seat.member.on_ready()
+        self._changed()
+
+    def _on_refused(self, name: str, seat: Seat, refused: Refused) -> None:
+        if refused.epoch != self._dialogue.epoch_of(name):
+            return
+        self._notify(f"{name} cannot take part: {refused.text}")
+        if refused.retry_after_s:
+            seat.member.on_lost(time.monotonic(), refused.retry_after_s)
+        else:
+            seat.member.on_gone()
+        self._changed()
+
+    def _on_peer(self, up: bool, reason: HocketError | None) -> None:
+        now = time.monotonic()
+        if not up:
+            self._find_by_s = inf
+            for seat in self._seats.values():
+                seat.member.on_lost(now)
+            self._warn("link", f"{reason.text if reason is not None else 'the link is down'}; answering alone")
+        else:
+            self._warned.discard("link")
+            for name, seat in self._seats.items():
+                self._ask_anew(name, seat)
+            if not self._found:
+                self._find()
+        self._changed()
+
+    def _ask_anew(self, name: str, seat: Seat) -> None:
+        if seat.member.state != "gone" and seat.peer.up:
+            self._open(name, seat)
+
+    def _due_s(self) -> float:
+        return min([self._find_by_s, *(seat.member.due_s for seat in self._seats.values())])
+
+    def _on_time(self, now: float) -> None:
+        if now >= self._find_by_s:
+            self._find_by_s = inf
+            reason = self._invited.cloud.reason or Unavailable("the cloud does not say who is there")
+            self._warn("link", f"{reason.text}; answering alone")
+        for name, seat in self._seats.items():
+            verdict = seat.member.tick(now)
+            if verdict == "late":
+                self._warn(name, f"{name} is late: answering without it")
+            elif verdict == "ask anew":
+                self._ask_anew(name, seat)
+        self._changed()
+
+    def _notify(self, text: str) -> None:
+        """Tell the reader, and the record."""
+        self._note(text)
+        super()._notify(text)
+
+    def _note(self, what: str) -> None:
+        self._account.note_text(self._reply.age_s, what)
+
+    def _warn(self, key: str, text: str) -> None:
+        """Tell the reader once, until it is right again."""
+        if key not in self._warned:
+            self._warned.add(key)
+            self._notify(text)
+
+    # --- actions
+
+    def act(self, effects: Effects) -> None:
+        """Tell everybody what was confirmed, and draft on; then publish it, and end."""
+        finish, added = self._add(effects.confirmed)
+        if finish is None:
+            if effects.confirmed:
+                self._tell(effects.confirmed[0].step)
+            self._drafter.draft_next()
+        self._reply.publish()
+        self._drafter.count(added)
+        self._see(bool(added))
+        if finish is not None:
+            self._finish(finish)
+
+    def _see(self, confirmed: bool) -> None:
+        """Note who has had a part in a token, who is waited for, and who steers."""
+        exchange, now = self._dialogue.exchange, time.monotonic()
+        lacking, step = exchange.lacking(), len(exchange.confirmed)
+        for name, seat in self._seats.items():
+            if confirmed and exchange.roster and name in exchange.roster[-1]:
+                self._welcome(name)
+            seat.member.on_lacking(now, step if name in lacking else None)
+        for name in sorted(exchange.expelled):
+            if self._seats[name].member.state != "gone":
+                self._leave(name, "led the answer to where only your documents go on")
+        for name in sorted(exchange.doubted):
+            self._warn(f"{name} steers", f"{name} led the answer to where your documents go on: most likely by chance")
+
+    def _welcome(self, name: str) -> None:
+        if name in self._warned:
+            self._warned.discard(name)
+            self._notify(f"{name} is back: answering together again")
+
+    def _tell(self, first: int) -> None:
+        for name, seat in self._seats.items():
+            if seat.member.state != "gone":
+                self._send(name, self._dialogue.word(name, first))
+
+    def _send(self, name: str, *messages: Message) -> None:
+        """What does not get there is lost, and made good by the next opening."""
+        peer = self._seats[name].peer
+        for message in messages:
+            if peer.up:
+                try:
+                    peer.send(message)
+                except HocketError as error:
+                    self.fail(error)
+                    return
+
+    # --- the end
+
+    def _finish(self, finish: Finish) -> None:
+        """The answer is written; who had a part in it may still tell its sources."""
+        had = self._had_a_part()
+        if self.closed:
+            return
+        if had:
+            longest_s = max(self._seats[name].member.rtt_s for name in had)
+            self._await_sources(finish, time.monotonic() + SOURCES_WAIT_S + longest_s)
+        for name, seat in self._seats.items():
+            if seat.member.state != "gone":
+                first = min(len(self._steps), self._dialogue.settled(name))
+                self._send(name, self._dialogue.word(name, first, len(self._steps)), self._farewell(finish))
+        self._drafter.close()
+        if not had:
+            self._conclude(finish)
+
+    def _had_a_part(self) -> list[str]:
+        """Who has a part in the answer, and is there to tell its sources; who has left has told them."""
+        parts = self._dialogue.exchange.parts[: len(self._steps)]
+        named = {name for each in parts for name, part in each.items() if part > 0}
+        seats = {name: self._seats[name] for name in sorted(named)}
+        return [name for name, seat in seats.items() if seat.peer.up and seat.member.awaited]
+
+    def _on_sources(self, seat: Seat, message: Sources) -> None:
+        seat.sources = self._dialogue.sources(message)
+        if self._written and all(self._seats[name].sources is not None for name in self._had_a_part()):
+            self._conclude(self._written)
+
+    def _result(self) -> tuple[Outcome, Sourced, int]:
+        drafter, length = self._drafter, len(self._steps)
+        exchange = self._dialogue.exchange
+        told = [
+            Contribution(
+                "cloud" if name == CLOUD else "device",
+                "" if name == CLOUD else name,
+                [each.get(name, 0.0) for each in exchange.parts[:length]],
+                seat.sources,
+            )
+            for name, seat in self._seats.items()
+            if any(name in each for each in exchange.parts[:length])
+        ]
+        sources = sourced_by_all(self._services.side, drafter.found, exchange.traces[:length], told)
+        outcome = outcome_of(drafter, self._steps)
+        return msgspec.structs.replace(outcome, members=self._members()), sources, drafter.prompt_tokens
+
+    def _members(self) -> list[MemberOutcome]:
+        return of_members(self._dialogue, list(self._seats), len(self._steps))
+
+    def _readers(self) -> list[str]:
+        return [name for name, seat in self._seats.items() if seat.member.awaited]
+
+    def _farewell(self, reason: str) -> End:
+        return End(session=self.id, reason=reason, tokens=len(self._steps))
+
+    def _close(self, reason: str, *, whole: bool) -> None:  # noqa: ARG002 - dispatch books it
+        if not self._written:
+            for name, seat in self._seats.items():
+                if seat.member.state != "gone":
+                    self._send(name, self._farewell(reason))
+        for each in self._members():
+            self._invited.circle.met(each)
+        self._invited.circle.leave(self.id)
+        self._drafter.close()
+
+    def record(self) -> Facts:
+        """For `hocket explain`; the question stays on the machine where it was asked."""
+        ready = self._seats[CLOUD].ready if CLOUD in self._seats else None
+        facts = self._account.of_leader(self._reply, self._drafter, self._steps, ready, self.rtt_s)
+        members = [msgspec.structs.asdict(each) for each in self._members()]
+        return {**facts, "members": members, "sessions": [self.id.hex()]}

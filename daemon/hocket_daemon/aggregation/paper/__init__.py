@@ -1,0 +1,1 @@
+"""Algorithm 1 of the DRAGON paper, which figures compare with."""

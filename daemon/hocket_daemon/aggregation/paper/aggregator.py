@@ -1,0 +1,118 @@
+"""The draft exchange with one aggregating side at a time, which the scheduler may move across the link (paper §3, §5).
+
+The aggregator alone judges; its verdict tells the other side the token, both acceptances and who judges the next step.
+A verdict counts only behind the prefix it was made for. A new epoch begins with the device, whose word is final.
+"""
+
+from __future__ import annotations
+
+from statistics import fmean
+
+from hocket_bus.messages import Side
+
+from ...engine.sampling.distribution import Distribution
+from ..exchange.exchange import Confirmed, Draft, Exchange, SessionTerms, Verdict, provenance
+from ..exchange.lookahead import MAX_LOOKAHEAD, pays_ahead
+from ..exchange.schedule import DEFAULT_SIDE, acceptance
+from .independent import Laws, aggregate, draft, laws
+
+
+class AggregatorExchange(Exchange):
+    """One side's half of the exchange, while it aggregates and while it does not."""
+
+    announces = True
+
+    def __init__(self, side: Side, terms: SessionTerms) -> None:
+        super().__init__(side, terms)
+        self.aggregator: Side = DEFAULT_SIDE
+        self.scheduler = terms.scheduler()
+        self._made: list[Verdict] = []
+        self._peer_verdict: Verdict | None = None
+        self._heeded: list[tuple[Draft, Draft]] = []  # both drafts of steps that the other side has judged
+        self._expected: list[tuple[float, float]] = []
+        self._greeted = True  # an epoch has begun since this side last went alone
+
+    @property
+    def expected(self) -> tuple[float | None, float | None]:
+        """Eq. 5 for the device's and the cloud's drafts, over the steps at which this side held both."""
+        device, cloud = zip(*self._expected, strict=True) if self._expected else ((), ())
+        return (fmean(device), fmean(cloud)) if device else (None, None)
+
+    def begin_epoch(self, length: int) -> None:
+        """The device aggregates; tokens beyond the `length` that it has confirmed were decided for nobody."""
+        self.aggregator, self._peer_verdict, self._greeted = DEFAULT_SIDE, None, True
+        if len(self.confirmed) > length:
+            self._cut(length)
+
+    def add_verdict(self, verdict: Verdict) -> None:
+        """The other side has aggregated; `advance` takes it if it fits."""
+        self._peer_verdict = verdict
+
+    def take_verdicts(self) -> list[Verdict]:
+        """Verdicts that this side has made since the last call, in order."""
+        made, self._made = self._made, []
+        return [verdict for verdict in made if verdict.step < len(self.confirmed)]  # not of a token that is not said
+
+    def go_alone(self, alone: bool) -> None:
+        """R6, device: only a new epoch ends solo steps, for in this one the cloud may be aggregating already."""
+        super().go_alone(alone or (self.solo and not self._greeted))
+        if alone:
+            self._greeted = False
+
+    def pace(self, rtt_s: float, decode_s: float, max_lookahead: int = MAX_LOOKAHEAD) -> None:
+        """The scheduler needs the round trip, too. Half of the drafts are rejected here: near by, waiting is faster."""
+        super().pace(rtt_s, decode_s, max_lookahead)
+        self.scheduler.rtt_s = rtt_s
+        for own, remote in self._heeded:  # not when they were heeded: the next step waited for that
+            self._observe(own, remote)
+        self._heeded.clear()
+        if rtt_s and not pays_ahead(rtt_s, self.scheduler.accepted(self._side)):  # 0: none is known yet
+            self.window = 1
+
+    def awaits_peer(self) -> bool:
+        """Whether the next step lacks nothing but the other side's draft, or its verdict."""
+        judged_there = self.aggregator != self._side and len(self.confirmed) in self._own
+        return super().awaits_peer() or (judged_there and not self.ended and not self.solo)
+
+    def _draw(self, step: int, distribution: Distribution) -> int:
+        return draft(self._terms.rule, self._side, step, distribution)
+
+    def _judge(self, step: int) -> Confirmed | None:
+        if self.solo or step in self._word:
+            return super()._judge(step)
+        own, remote = self._valid(self._own, step), self._valid(self._remote, step)
+        if self.aggregator != self._side:
+            return self._check_interrupt(step, own, remote)
+        if own is None or remote is None:
+            return None
+        found = self._observe(own, remote)
+        device, cloud = self._sides(own, remote)
+        token = aggregate(self._terms.rule, step, found, device.token, cloud.token)
+        self.aggregator = self._next_side()
+        shared = device.token == token and self._terms.shares_drafts  # whether it was is as private as the draft
+        self._made.append(Verdict(step, self.confirmed.digest, token, shared, cloud.token == token, self.aggregator))
+        return provenance(self._side, step, token, own.token == token, remote.token == token)
+
+    def _next_side(self) -> Side:
+        if not self._terms.shares_drafts:  # the other side could not
+            return self._side
+        return self.scheduler.next_side(self._side, ahead=self.window > 1)
+
+    def _check_interrupt(self, step: int, own: Draft | None, remote: Draft | None) -> Confirmed | None:
+        verdict = self._peer_verdict
+        if verdict is None or (verdict.step, verdict.prefix) != (step, self.confirmed.digest):
+            return None
+        self.aggregator, self._peer_verdict = verdict.aggregator, None
+        if own is not None and remote is not None:
+            self._heeded.append((own, remote))
+        accepted = (verdict.accepted_device, verdict.accepted_cloud)
+        return provenance(self._side, step, verdict.token, *accepted[:: 1 if self._side == "device" else -1])
+
+    def _observe(self, own: Draft, remote: Draft) -> Laws:
+        device, cloud = self._sides(own, remote)
+        found = laws(self._terms.rule, device.distribution, cloud.distribution, self._log_h(device, cloud))
+        alpha = (acceptance(found.device, found.target), acceptance(found.cloud, found.target))
+        self.scheduler.observe("device", device.decode_s, alpha[0])
+        self.scheduler.observe("cloud", cloud.decode_s, alpha[1])
+        self._expected.append(alpha)
+        return found

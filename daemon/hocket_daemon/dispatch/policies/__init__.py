@@ -1,0 +1,1 @@
+"""Policies, costs and accounts that decide who writes (DiSCo §4)."""

@@ -1,0 +1,249 @@
+"""One side's text from its own documents: searched, read, and written behind a prefix for as long as it is to be.
+
+Both sides write so, a device for itself and a cloud for its device. Each token is drawn with the one noise of seed and
+step, so equal models behind an equal prompt write the same answer wherever it changes sides. A writer knows no race
+and no other side.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Literal, NamedTuple
+
+from hocket_bus.errors import HocketError
+from hocket_bus.messages import Dispatch, Passage, Passages, Side
+from hocket_retrieval.text.heads import headed
+
+from ...engine.preemption import Interrupt
+from ...engine.runtime.compute import Decoded
+from ...engine.runtime.grounded import Grounded
+from ...engine.runtime.sequences import SequenceGroup, read, rows_of
+from ...engine.sampling.drawing import Rule, sample
+from ...engine.sampling.heads import Heads, Made, Table, contrast_of, made_of, within
+from ...engine.sampling.ranking import UNRANKED, Ranking, ranking
+from ...engine.sampling.step_rows import step_rows
+from ...serving.search.gatherer import Find, nothing
+from ...serving.search.passage_weights import weigh
+from ...serving.services import Services
+from ...serving.stream.prefix import PrefixChain
+from .work import Work
+from .writers import WritingSession
+
+Goal = Literal["hold", "stand", "write"]
+
+
+class _Drawn(NamedTuple):
+    made: Made
+    token: int
+
+
+class LocalWriter:
+    """The OwnWriter of a model of this daemon's."""
+
+    continues = True
+
+    def __init__(
+        self,
+        services: Services,
+        opening: Dispatch,
+        chain: PrefixChain,
+        session: WritingSession,
+        side: Side,
+        *,
+        find: Find,
+    ) -> None:
+        """`chain` holds the answer's tokens and belongs to the session; `side` is the one that writes."""
+        self.work = Work()
+        self.found: Passages | None = None
+        self._parts: dict[int, Table | None] = {}  # each passage's part in the tokens that were written here, by step
+        self.closed = False
+        self._services = services
+        self._opening = opening
+        self._chain = chain
+        self._session = session
+        self._side: Side = side
+        self._rule = Rule(opening.sampling.seed, opening.sampling.temperature, opening.sampling.top_p)
+        self._find, self._stop_finding = find, nothing
+        self._weights: list[float] = []
+        self._reads = False  # the prompt is to be read, as soon as the passages are there
+        self._began_s = 0.0
+        self._grounded = Grounded(services.compute, self._count_read)
+        self._goal: Goal = "hold"
+        self._tokens: list[int] = []  # the answer's, and the one behind them that its session is about to hear
+        self._known: _Drawn | None = None  # what comes behind the tokens
+        self._step: Interrupt | None = None  # of the decode step under way behind the tokens
+
+    @property
+    def passages(self) -> list[Passage]:
+        """What was found; none before the search has answered."""
+        return self.found.passages if self.found is not None else []
+
+    @property
+    def has_read(self) -> bool:
+        """Whether the prompt is read."""
+        return self._grounded.has_read
+
+    @property
+    def rows(self) -> int:
+        """How many rows hold the prompt."""
+        return rows_of(len(self.passages), alone=bool(self._opening.contrast))
+
+    def part(self, step: int) -> Table | None:
+        """Each passage's part in the token of a step, if it was written here."""
+        return self._parts.get(step)
+
+    # --- what it is told
+
+    def start(self) -> None:
+        """Find the passages."""
+        self._stop_finding = self._find(self._on_found)
+
+    def read(self) -> None:
+        """Read the prompt, as soon as the passages are there. Again does no harm."""
+        if self._reads or self._grounded.has_read:
+            return
+        self._reads = True
+        if self.found is not None:
+            self._prefill(self.found)
+
+    def stand(self) -> None:
+        """Find out what comes behind all tokens so far, and wait to be told to write."""
+        self._aim("stand")
+
+    def write(self) -> None:
+        """Go on behind all tokens so far, until the text ends or somebody else goes on."""
+        self._aim("write")
+
+    def pause(self) -> None:
+        """Decode nothing for now; a prompt is read on."""
+        self._goal = "hold"
+        self._drop_step()
+
+    def hold(self) -> None:
+        """Compute no more. A prompt that was read stays, one that is being read is given up."""
+        self.pause()
+        if self._reads and not self._grounded.has_read:
+            self._grounded.give_up()
+            self._reads = False
+
+    def end(self, reason: str) -> None:  # noqa: ARG002 - a cloud daemon is told it
+        """Free the rows, behind whatever the compute thread still does with them."""
+        self.closed = True
+        self._stop_finding()
+        self._drop_step()
+        self._grounded.close()
+
+    # --- reading
+
+    def _on_found(self, outcome: Passages | HocketError) -> None:
+        if self.closed:
+            return
+        if isinstance(outcome, HocketError):
+            self._session.on_failed(self._side, outcome)
+            return
+        self.found, self.work.retrieval_s = outcome, outcome.seconds
+        if self._reads:
+            self._prefill(outcome)
+        self._session.on_found()
+
+    def _prefill(self, found: Passages) -> None:
+        opening, self._began_s = self._opening, time.monotonic()
+        texts = list(map(headed, found.passages))
+        model, room = self._services.model, opening.sampling.max_tokens
+        reading = read(
+            model,
+            self._services.reading.prompt(opening.prompt, texts),
+            texts,
+            task=opening.task,
+            room=room,
+            likelihood=bool(texts),
+            alone=bool(opening.contrast),
+        )
+        self._grounded.read(reading, self._on_prefilled)
+
+    def _on_prefilled(self, outcome: SequenceGroup | HocketError) -> None:
+        if isinstance(outcome, HocketError):
+            self._session.on_failed(self._side, outcome)
+            return
+        scores = [passage.score for passage in self.passages]
+        self._weights = weigh(scores, self._opening.relevance_temperature, outcome.likelihoods)[0]
+        self.work.prompt = sum(map(len, outcome.prompts))
+        self.work.prefill_s = time.monotonic() - self._began_s
+        self._session.on_read(self._side)
+        self._go_on()
+
+    # --- writing
+
+    def _aim(self, goal: Goal) -> None:
+        self.read()
+        if self._chain.ids != self._tokens:
+            self._drop_step()
+            self._tokens, self._known = list(self._chain.ids), None
+        self._goal = goal
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Tell what is known behind the tokens, or decode it."""
+        if self.closed or not self.has_read or self._goal == "hold" or self._step is not None:
+            return
+        if self._known is None:
+            self._decode()
+        elif self._goal == "stand":
+            self._session.on_standing(self._side)
+        else:
+            self._publish(self._known)
+
+    def _decode(self) -> None:
+        rule, weights, mass = self._rule, self._weights, self._opening.wire_mass
+        opening, tokens = self._opening, list(self._tokens)
+        contrast = contrast_of(opening.contrast, opening.eos, len(self.passages), len(tokens))
+
+        def then(heads: Heads) -> _Drawn:
+            found = made_of(heads, weights, mass, contrast)
+            return _Drawn(found, sample(rule, len(tokens), found.distribution))
+
+        def done(outcome: Decoded[_Drawn] | HocketError, _: float) -> None:
+            self._on_decoded(step, outcome)
+
+        rows = step_rows(weights, contrast, one_by_one=self._services.model.rows_cost)
+        step = self._step = self._grounded.decode(tokens, then, done, rows=rows)
+
+    def _on_decoded(self, step: Interrupt, outcome: Decoded[_Drawn] | HocketError) -> None:
+        if isinstance(outcome, Decoded):
+            self._count(outcome, late=step is not self._step)
+        if step is not self._step or self.closed:
+            return
+        self._step = None
+        if isinstance(outcome, Decoded):
+            self._known = outcome.value
+            self._go_on()
+        else:
+            self._session.on_failed(self._side, outcome)
+
+    def _publish(self, known: _Drawn) -> None:
+        """The next step begins before anybody hears of this one."""
+        step, token = len(self._tokens), known.token
+        self._parts[step] = within(known.made, token)
+        self._tokens.append(token)
+        self._known = None
+        if token in self._opening.eos or step + 1 >= self._opening.sampling.max_tokens:
+            self._goal = "hold"
+        self._go_on()
+        self._session.on_token(self._side, step, token, self._ranking(known))
+
+    def _ranking(self, known: _Drawn) -> Ranking:
+        most, law = self._opening.sampling.logprobs, known.made.distribution
+        return UNRANKED if most is None else ranking(law.ids, law.probabilities, known.token, most)
+
+    def _count_read(self, tokens: int) -> None:
+        self.work.prefilled += tokens
+
+    def _count(self, decoded: Decoded[_Drawn], *, late: bool) -> None:
+        self.work.decoded += 1
+        self.work.prefilled += decoded.repeated
+        self.work.late += late
+
+    def _drop_step(self) -> None:
+        if self._step is not None:
+            self._step.set()
+            self._step = None

@@ -1,0 +1,150 @@
+"""The cloud's writer as its device sees it: told by messages, heard by messages, and counted by what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from hocket_bus.errors import BadMessage, HocketError, Unavailable
+from hocket_bus.faults import raised
+from hocket_bus.messages import Dispatch, End, Hold, Message, Reasoning, Refused, Side, Sources, Standing, Target
+
+from ...engine.sampling.ranking import UNRANKED, Ranking
+from ...serving.mode import Peer
+from ...serving.records.sources import PeerSources, peer_sources
+from ...serving.stream.prefix import PrefixChain
+from .work import Work
+from .writers import WritingSession
+
+NO_CLOUD = Unavailable("the cloud is not connected", "is its daemon running?")
+WORK_WAIT_S = 0.1  # what the cloud gets, beyond a round trip, to say what it has computed where it wrote nothing
+
+
+class RemoteWriter:
+    """Opens the session with whatever it is told first, and again, under a new epoch, with everything else.
+
+    A cloud that has forgotten the session, or was started anew, so begins it from what it is told.
+    """
+
+    def __init__(self, peer: Peer, opening: Dispatch, chain: PrefixChain, session: WritingSession) -> None:
+        """`chain` holds the answer's tokens and belongs to the session. Raises what the peer's `send` raises."""
+        self.opened = False
+        self.is_linked = self.stands = self.continues = True
+        self.peer_sources: PeerSources | None = None
+        self.standing: Standing | None = None  # what it said last of itself
+        self._peer = peer
+        self._opening = opening
+        self._chain = chain
+        self._session = session
+        self._before = Work()  # by clouds that were started anew since
+
+    @property
+    def obstacle(self) -> HocketError | None:
+        """Why it cannot be reached now."""
+        return None if self._peer.up else self._peer.reason or NO_CLOUD
+
+    @property
+    def rtt_s(self) -> float:
+        """Of the link."""
+        return self._peer.rtt_s
+
+    @property
+    def epoch(self) -> int:
+        """Of the last opening."""
+        return self._opening.epoch
+
+    @property
+    def has_read(self) -> bool:
+        """Whether it has read its prompt, by its own word."""
+        return self.standing is not None
+
+    @property
+    def has_reported_all(self) -> bool:
+        """Whether it has told what it computed since it was told last to do anything but write."""
+        latest = self.standing
+        return latest is not None and latest.state == "held" and latest.epoch == self.epoch
+
+    @property
+    def work(self) -> Work:
+        """What it has computed, as far as it has said."""
+        before, latest = self._before, self.standing
+        if latest is None:
+            return before
+        return Work(
+            prompt=latest.prompt,
+            prefilled=before.prefilled + latest.prefilled,
+            decoded=before.decoded + latest.decoded,
+            late=before.late + latest.late,
+            retrieval_s=latest.retrieval_s,
+            prefill_s=latest.prefill_s,
+        )
+
+    # --- what it is told
+
+    def stand(self) -> None:
+        """Read all tokens so far, and wait."""
+        self._open("device")
+
+    def write(self) -> None:
+        """Go on behind all tokens so far."""
+        self._open("cloud")
+
+    def pause(self) -> None:
+        """It stops; to be told to write is all that it takes to go on."""
+        self.hold()
+
+    def hold(self) -> None:
+        """Stop; another side writes."""
+        if self.opened:
+            self._peer.send(Hold(session=self._opening.session, epoch=self.epoch))
+
+    def end(self, reason: str) -> None:
+        """The answer is there, or is not wanted any more; the cloud says then where its tokens came from."""
+        if self.opened:
+            self._peer.send(End(session=self._opening.session, reason=reason, tokens=len(self._chain)))
+
+    def _open(self, writer: Side) -> None:
+        epoch, tokens = self.epoch + self.opened, len(self._chain)
+        self._opening = msgspec.structs.replace(self._opening, epoch=epoch, writer=writer, tokens=tokens)
+        self.opened = True
+        self._peer.send(self._opening)
+        if tokens:
+            ids, digest = list(self._chain.ids), self._chain.digest
+            self._peer.send(Target(session=self._opening.session, epoch=epoch, first=0, ids=ids, digest=digest))
+
+    # --- what it says
+
+    def receive(self, message: Message) -> None:
+        """A message of the cloud about this session. Raises BadMessage."""
+        if isinstance(message, Sources):
+            self.peer_sources = peer_sources(message, self._chain)
+        elif isinstance(message, Standing):
+            self._on_standing(message)
+        elif isinstance(message, Target | Reasoning | Refused) and message.epoch != self.epoch:
+            return
+        elif isinstance(message, Refused):
+            self._session.on_failed("cloud", raised(message))
+        elif isinstance(message, Reasoning):
+            self._session.on_thought("cloud", message.text)
+        elif isinstance(message, Target):
+            self._on_target(message)
+
+    def _on_standing(self, message: Standing) -> None:
+        if self.standing is not None and message.prefilled < self.standing.prefilled:
+            self._before = self.work
+        self.standing = message
+        if message.state == "read":
+            self._session.on_read("cloud")
+        elif message.state == "stands" and message.epoch == self.epoch and message.tokens == self._opening.tokens:
+            self._session.on_standing("cloud")
+
+    def _on_target(self, message: Target) -> None:
+        if not message.ids:
+            raise BadMessage("a target without tokens")
+        if message.logprobs and len(message.logprobs) != len(message.ids):
+            raise BadMessage("log-probabilities of other tokens")
+        told = [[(each.id, each.logprob) for each in token] for token in message.logprobs]
+        rankings: Sequence[Ranking] = told or [UNRANKED] * len(message.ids)
+        for step, (token, ranking) in enumerate(zip(message.ids, rankings, strict=True), start=message.first):
+            self._session.on_token("cloud", step, token, ranking)

@@ -1,0 +1,140 @@
+"""A server of text as a side: asked anew for every stint, and its text numbered as this side's model does.
+
+It knows tokens by their text alone. What is cancelled is paid for by its whole prompt, as an estimate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+
+from hocket_bus.errors import HocketError
+from hocket_bus.messages import Finish, Message, Side, Standing
+
+from ...engine.generators.generator import Generating, TextGenerator, TextRequest
+from ...engine.language_model import LanguageModel
+from ...engine.sampling.ranking import UNRANKED
+from ...serving.records.sources import PeerSources
+from ...serving.stream.prefix import PrefixChain
+from .work import Work
+from .writers import WritingSession
+
+_BLANKS = " \t\u00a0"
+
+
+class ServerWriter:
+    """Writes on behind the text of the tokens; only the latest stint is heard."""
+
+    is_linked = stands = has_read = False
+    obstacle: HocketError | None = None
+    rtt_s = 0.0
+
+    def __init__(
+        self,
+        server: TextGenerator,
+        model: LanguageModel,
+        request: TextRequest,
+        chain: PrefixChain,
+        session: WritingSession,
+        *,
+        side: Side = "cloud",
+    ) -> None:
+        """`request` is for the whole answer. `chain` holds its tokens and belongs to the session; `side` writes."""
+        self.opened = False
+        self.peer_sources: PeerSources | None = PeerSources([], np.zeros((0, 0)))  # it has no documents
+        self.standing: Standing | None = None
+        self.continues = server.continues
+        self.work = Work()
+        self.has_reported_all = True
+        self._server = server
+        self._model = model
+        self._request = request
+        self._chain = chain
+        self._session = session
+        self._side: Side = side
+        self._stint = 0
+        self._blanks = ""  # at the end of what it has written so far
+        self._text: Generating | None = None
+        self._asked = 0  # tokens of this stint's prompt, as this side's model counts them
+
+    def stand(self) -> None:
+        """It cannot."""
+
+    def write(self) -> None:
+        """Ask it to go on; what an earlier stint says is nobody's."""
+        self.hold()
+        whole, tokens = self._request, len(self._chain)
+        left = msgspec.structs.replace(whole.sampling, max_tokens=whole.sampling.max_tokens - tokens)
+        request = replace(whole, sampling=left, prefix=self._model.text(self._chain.ids))
+        self.opened, stint = True, self._stint
+        earlier = [text for turn in whole.turns for text in (turn.query, turn.answer)]
+        prompt = "\n\n".join(filter(None, [whole.system, *whole.passages, *earlier, whole.prompt]))
+        self._asked = len(self._model.prompt(prompt, whole.task)) + tokens
+        self.work.prompt = self.work.prefilled = self.work.prefilled + self._asked
+        self._text = self._server.generate(
+            request,
+            lambda piece: self._on_text(stint, piece),
+            lambda end: self._on_end(stint, end),
+            lambda thought: self._on_thought(stint, thought),
+        )
+
+    def pause(self) -> None:
+        """A server cannot: the same."""
+        self.hold()
+
+    def hold(self) -> None:
+        """Close the connection, which stops the server."""
+        self._stint += 1
+        self._blanks = ""
+        if self._text is not None:
+            self.has_reported_all = False
+            self._text.cancel()
+            self._text = None
+
+    def end(self, reason: str) -> None:  # noqa: ARG002 - a cloud daemon is told it
+        """The same."""
+        self.hold()
+
+    def receive(self, message: Message) -> None:
+        """It has no link."""
+
+    def _on_thought(self, stint: int, thought: str) -> None:
+        if stint == self._stint:
+            self._session.on_thought(self._side, thought)
+
+    def _on_text(self, stint: int, piece: str) -> None:
+        """Blanks wait for what they stand before: models write both as one token, so whoever goes on writes a blank."""
+        if stint != self._stint:
+            return
+        text = self._blanks + piece
+        written = text.rstrip(_BLANKS)
+        self._blanks = text[len(written) :]
+        self._tell(stint, written)
+
+    def _tell(self, stint: int, text: str) -> None:
+        for token in self._model.continued(text):
+            if stint != self._stint:
+                return
+            self.work.decoded += 1
+            self._session.on_token(self._side, len(self._chain), token, UNRANKED)
+
+    def _on_end(self, stint: int, end: Finish | HocketError) -> None:
+        if stint != self._stint:
+            return
+        text, self._text = self._text, None
+        self._count(text)
+        if isinstance(end, HocketError):
+            self._session.on_failed(self._side, end)
+        else:
+            self._tell(stint, self._blanks)
+            self._session.on_finished(self._side, end)
+
+    def _count(self, text: Generating | None) -> None:
+        """What the server says that it has read, where it says so."""
+        usage = text.usage if text is not None else None
+        if usage is None:
+            self.has_reported_all = False
+        else:
+            self.work.prompt = self.work.prefilled = self.work.prefilled + usage.prompt_tokens - self._asked

@@ -1,0 +1,1 @@
+"""Models that a server runs."""

@@ -1,0 +1,1 @@
+"""Models read by transformers, over slots of our own."""

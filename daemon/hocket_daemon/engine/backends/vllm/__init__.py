@@ -1,0 +1,1 @@
+"""Models read by vLLM."""

@@ -1,0 +1,40 @@
+"""vLLM's sampler, which tells of each row what `cut` does: ready on the device, and in one copy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from vllm.v1.outputs import LogprobsLists, SamplerOutput
+from vllm.v1.sample.sampler import Sampler
+
+from ..cut import likeliest, sent
+
+
+class HeadSampler(Sampler):  # type: ignore[misc,unused-ignore]
+    """For requests that all ask for log-probabilities, and whose token is replaced whatever it is."""
+
+    def __init__(self, vocabulary: int) -> None:
+        """What fills the vocabulary up behind its `vocabulary` ids gets no mass."""
+        super().__init__()
+        self._vocabulary = vocabulary
+
+    def forward(self, logits: Tensor, *_: Any, **__: Any) -> Any:  # noqa: ANN401 - vLLM's own
+        """The likeliest id of each row, and its head."""
+        probabilities = logits[:, : self._vocabulary].softmax(-1, dtype=torch.float32)
+        drawn = probabilities.argmax(-1, keepdim=True).int()
+        return SamplerOutput(sampled_token_ids=drawn, logprobs_tensors=_RowHeads(*likeliest(probabilities)))
+
+
+class _RowHeads:
+    """Stands where vLLM has tensors of log-probabilities, of which it wants nothing but this."""
+
+    def __init__(self, values: Tensor, ids: Tensor) -> None:
+        self._arrives = sent(values, ids)
+
+    def tolists(self) -> Any:  # noqa: ANN401 - vLLM's own
+        """Ids and probabilities, without any rank."""
+        heads, _ = self._arrives()
+        return LogprobsLists(heads.ids, heads.probabilities, np.zeros(0, np.int32))

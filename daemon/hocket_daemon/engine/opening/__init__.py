@@ -1,0 +1,1 @@
+"""Opening the model that a configuration names, tried out first where it may fail."""

@@ -1,0 +1,1 @@
+"""The two daemons, and what each is put together from."""

@@ -1,0 +1,122 @@
+"""Every mode by its name: the one place that a new one is added to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from hocket_bus.messages import Ask, DispatchOptions
+from hocket_bus.sockets import Server
+
+from ..aggregation.leader_terms import options_of
+from ..aggregation.mode import AggregationMode
+from ..aggregation.settings import AggregationSettings, GroupSettings
+from ..composition.mode import CompositionMode
+from ..composition.model_choice import SMALL, ModelChoice, chosen
+from ..composition.service import ComposingDaemon, CompositionService
+from ..composition.settings import GeneratorSettings
+from ..config import CloudSettings, DaemonSettings, DeviceSettings
+from ..dispatch.mode import DispatchMode, SharedSettings
+from ..dispatch.settings import DispatchSettings
+from ..engine.language_model import LanguageModel
+from ..engine.settings import AUTO
+from ..graph.settings import GateSettings
+from ..serving.disclosure import Disclosure
+from ..serving.mode import Asks, Peer, Peers, Reports, Session
+from ..serving.peers.circle import Circle
+from ..serving.services import Services
+from ..serving.sessions.sessions import Sessions
+from ..serving.stream.reply import Reply
+from .auto import AutoMode, GraphMode, Group
+from .parts import Parts
+
+
+@dataclass(frozen=True, slots=True)
+class Modes:
+    """By what they are: asked by clients, opened by the other side, and with something to say of themselves."""
+
+    asks: Mapping[str, Asks]
+    peers: Mapping[str, Peers]
+    reports: Sequence[Reports]
+
+
+def modes(
+    services: Services,
+    settings: DaemonSettings,
+    parts: Parts,
+    circle: Callable[[], Circle | None],
+    disclosure: Disclosure | None,
+) -> Modes:
+    """The modes of a daemon; `circle` are the other devices of its group, where it has any.
+
+    `disclosure` bounds what its drafts tell others.
+    """
+    group = Group(settings.group if isinstance(settings, DeviceSettings) else GroupSettings(), circle)
+    gate = settings.gate if isinstance(settings, DeviceSettings) else GateSettings()
+    dispatch = DispatchMode(services, _dispatch(settings), _weighing(settings.aggregation), parts.strategy)
+
+    def dispatched(ask: Ask, reply: Reply, peer: Peer | None, escalates: bool) -> Session:
+        """An aggregation that cannot be one."""
+        reply.ask = replace(ask, options=DispatchOptions(alone=options_of(ask).alone))
+        return dispatch.begin(reply.ask, reply, peer, begins="cloud" if escalates else "evidence")
+
+    aggregation = AggregationMode(services, settings.aggregation, parts.scheduler, dispatched, disclosure)
+    made: list[Asks | Peers] = [
+        aggregation,
+        dispatch,
+        CompositionMode(services, _generator(settings)),
+        GraphMode(aggregation, services, group),
+        AutoMode(aggregation, services, group, gate),
+    ]
+    return Modes(
+        {mode.name: mode for mode in made if isinstance(mode, Asks)},
+        {mode.name: mode for mode in made if isinstance(mode, Peers)},
+        [mode for mode in made if isinstance(mode, Reports)],
+    )
+
+
+def drafting_along(modes: Modes) -> Mapping[str, Peers]:
+    """What other devices of the group may open sessions of on a device."""
+    return {AggregationMode.name: modes.peers[AggregationMode.name]}
+
+
+def composing(settings: DeviceSettings, answering: LanguageModel) -> ModelChoice:
+    """Which model completes texts on a device; a server does not while one types."""
+    if settings.model.engine == "openai" and settings.composition.model in ("", AUTO):
+        return ModelChoice(SMALL, "the model that answers is a server")
+    return chosen(settings.composition.model, answering)
+
+
+def composition(
+    daemon: ComposingDaemon,
+    services: Services,
+    server: Server,
+    sessions: Sessions,
+    settings: DeviceSettings,
+    *,
+    why: str,
+) -> CompositionService:
+    """Where clients compose texts on a device; `why` its model does that."""
+    return CompositionService(daemon, services, server, sessions, settings.composition, why=why)
+
+
+def _dispatch(settings: DaemonSettings) -> DispatchSettings:
+    """A cloud has no budget of its own: its devices decide."""
+    return settings.dispatch if isinstance(settings, DeviceSettings) else DispatchSettings()
+
+
+def _generator(settings: DaemonSettings) -> GeneratorSettings:
+    """A device writes no memory for others."""
+    return settings.composition if isinstance(settings, CloudSettings) else GeneratorSettings()
+
+
+def _weighing(settings: AggregationSettings) -> SharedSettings:
+    return SharedSettings(
+        settings.relevance_temperature,
+        settings.wire_mass,
+        settings.min_evidence,
+        settings.contrast,
+        trusts=settings.trust_cloud,
+    )

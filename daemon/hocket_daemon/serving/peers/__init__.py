@@ -1,0 +1,1 @@
+"""Other daemons, as a session meets them."""

@@ -1,0 +1,346 @@
+"""Sessions with other devices of the group, in boxes that pass the cloud and that it cannot open.
+
+This device leads some of them, and drafts along in others where its owner names the leader in [egress] drafts_for.
+Everything runs on the main thread.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+import msgpack
+import msgspec
+import structlog
+
+from hocket_bus import wire
+from hocket_bus.errors import BadMessage, Forbidden, HocketError, Unavailable
+from hocket_bus.faults import notice_text, refused
+from hocket_bus.log import RateLimitedLog
+from hocket_bus.messages import (
+    MAX_BOX_BYTES,
+    Begin,
+    DataClass,
+    FindMembers,
+    FoundMember,
+    MemberOutcome,
+    MembersFound,
+    Message,
+    Sealed,
+    Sources,
+    Unreached,
+)
+from hocket_bus.sockets import Link, Received, Routes
+from hocket_bus.trust.pins import Pins, fingerprint
+from hocket_bus.trust.sealing import Channel, SealingKey
+
+from ...monitoring.counters import labelled
+from ...privacy.egress import EgressSettings, Ledger, PeerGate
+from ..mode import Peer
+from .circle import Take
+from .openings import Openings
+
+ANYBODY = "*"
+Way = Peer | Link  # to the cloud
+_TOLD: frozenset[DataClass] = frozenset(("drafts", "sources"))  # where [egress] drafts_for allows: see Draft, Sources
+MAX_MET = 16  # members of whom figures are told
+MAX_FOUND = 256  # questions after members that are waited for
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class SealedPeer:
+    """Another device in one session. What is sent is checked and counted by what it is, and then sealed."""
+
+    user: str
+    session: bytes
+    key: bytes
+    rtt_s: float
+    _own: SealingKey
+    link: Way
+    _gate: PeerGate
+    channel: Channel | None = None
+    reason: HocketError | None = None
+    aggregates: bool = True
+    first_tokens_s: Sequence[float] = ()
+
+    @property
+    def up(self) -> bool:
+        """Whether boxes leave this device now."""
+        return self.link.up
+
+    @property
+    def silence_s(self) -> float:
+        """Of the link: who cannot be reached behind it is told by the cloud."""
+        return self.link.silence_s
+
+    def send(self, message: Message) -> None:
+        """An opening begins a channel anew. Raises Forbidden where it must not leave."""
+        self._gate.check(message)
+        if isinstance(message, Begin):
+            self.channel = Channel.opening(self._own, self.key, self.session)
+        self._gate.count(message, self._send_box(_packed(_as_it_leaves(message))))
+
+    def sign(self) -> None:
+        """An empty box: this device takes part, and reads."""
+        self._gate.add("control", self.session, self._send_box(b""))
+
+    def _send_box(self, text: bytes) -> int:
+        """One that holds `text`; its size."""
+        assert self.channel is not None
+        box = self.channel.seal(text)
+        self.link.send(Sealed(session=self.session, member=self.user, payload=box))
+        return len(box)
+
+
+@dataclass(slots=True)
+class _Seat:
+    """A member of a session that this device leads, and who is told what comes from it."""
+
+    peer: SealedPeer
+    take: Take
+
+
+@dataclass(slots=True)
+class Met:
+    """A member in all answers since the start: of how many tokens it was part, and how many its drafts were."""
+
+    answers: int = 0
+    tokens: int = 0
+    accepted: int = 0
+    drafts: int = 0
+
+    def fact(self, rtt_s: float | None) -> str:
+        """In words."""
+        away = f"{1000 * rtt_s:.0f} ms away, " if rtt_s is not None else ""
+        share = f", {self.accepted / self.tokens:.0%} accepted" if self.tokens else ""
+        return f"{away}{self.drafts} drafts in {self.answers} answers{share}"
+
+
+class SealedCircle:
+    """The circle of a device that has a key and a link."""
+
+    def __init__(
+        self,
+        own: SealingKey,
+        pins: Pins,
+        openings: Openings,
+        egress: EgressSettings,
+        *,
+        ledger: Ledger,
+    ) -> None:
+        """`openings` takes what other devices open here."""
+        self._own, self._pins = own, pins
+        self._openings, self._egress, self._ledger = openings, egress, ledger
+        self._finding: dict[bytes, Callable[[MembersFound | HocketError], None]] = {}
+        self._led: dict[tuple[bytes, str], _Seat] = {}
+        self._followed: dict[tuple[bytes, str], SealedPeer] = {}
+        self._met: dict[str, Met] = {}
+        self._rtts_s: dict[str, float] = {}  # to members, as the cloud has told last
+        self._bad_boxes = RateLimitedLog(log, "bad sealed box")
+        self._not_told = RateLimitedLog(log, "no drafts for a device")
+
+    def add_to(self, at_peer: Routes) -> None:
+        """Take what the cloud sends."""
+        at_peer.add([MembersFound], self._on_found)
+        at_peer.add([Sealed], self._on_sealed)
+        at_peer.add([Unreached], self._on_unreached)
+
+    # --- led here
+
+    def find(self, cloud: Peer, asked: FindMembers, done: Callable[[MembersFound | HocketError], None]) -> None:
+        """See `Circle`."""
+        if len(self._finding) >= MAX_FOUND:
+            done(Unavailable("too many questions wait for members", "ask again"))
+            return
+        self._finding[asked.session] = done
+        try:
+            cloud.send(asked)
+        except HocketError as error:
+            del self._finding[asked.session]
+            done(error)
+
+    def seat(self, cloud: Peer, session: bytes, member: FoundMember, take: Take, notify: Callable[[str], None]) -> Peer:
+        """See `Circle`."""
+        if self._is_new(member.name, member.key):
+            notify(_of_new(member.name, member.key))
+        self._rtts_s[member.name] = member.rtt_s
+        peer = self._peer(cloud, session, member)
+        self._led[session, member.name] = _Seat(peer, take)
+        return peer
+
+    def met(self, member: MemberOutcome) -> None:
+        """See `Circle`."""
+        known = self._met.pop(member.name, Met())
+        self._met[member.name] = known  # the latest last
+        while len(self._met) > MAX_MET:
+            del self._met[next(iter(self._met))]
+        turns = sum(member.steps[1::2]) - sum(member.steps[::2])
+        known.answers += 1
+        known.drafts += member.drafts
+        known.tokens += turns
+        known.accepted += round(turns * (member.accept or 0.0))
+
+    def facts(self) -> dict[str, str]:
+        """Lines for `hocket status`."""
+        for_whom = ("members pinned by hand" if name == ANYBODY else name for name in self._egress.drafts_for)
+        lines = [f"{name} {met.fact(self._rtts_s.get(name))}" for name, met in sorted(self._met.items())]
+        return {
+            "drafts leave for": ", ".join(for_whom) or "nobody",
+            "members met": notice_text("; ".join(lines) or "none yet"),
+            "members not pinned by hand": notice_text(self._unconfirmed() or "none"),
+        }
+
+    def _unconfirmed(self) -> str:
+        try:
+            pinned, by_hand = self._pins.names(), self._pins.by_hand()
+        except HocketError as error:
+            return str(error)
+        return "; ".join(f"{name} {fingerprint(key)}" for name, key in sorted(pinned.items()) if name not in by_hand)
+
+    def metrics(self) -> dict[str, float]:
+        """The same for programs."""
+        found = {}
+        for name, met in self._met.items():
+            found[labelled("member_tokens_total", member=name)] = float(met.tokens)
+            found[labelled("member_accepted_total", member=name)] = float(met.accepted)
+            if name in self._rtts_s:
+                found[labelled("member_rtt_s", member=name)] = self._rtts_s[name]
+        return found
+
+    def leave(self, session: bytes) -> None:
+        """See `Circle`."""
+        self._finding.pop(session, None)
+        for key in [key for key in self._led if key[0] == session]:
+            del self._led[key]
+
+    def _peer(self, cloud: Way, session: bytes, member: FoundMember, channel: Channel | None = None) -> SealedPeer:
+        told = _TOLD if channel is not None else frozenset[DataClass]()
+        gate = PeerGate(self._egress, f"{member.name}, sealed", self._ledger, also=told)
+        return SealedPeer(member.name, session, member.key, member.rtt_s, self._own, cloud, gate, channel)
+
+    def _is_new(self, name: str, key: bytes) -> bool:
+        """Whether this key of a device was seen never before; it is pinned. Raises as `Pins.check` does."""
+        is_new = self._pins.check(name, key)
+        if is_new:
+            log.warning("a device of the group is new", notice=_of_new(name, key))
+        return is_new
+
+    def _on_found(self, event: Received) -> None:
+        found = event.message
+        assert isinstance(found, MembersFound)
+        done = self._finding.pop(found.session, None)
+        if done is not None:
+            done(found)
+
+    # --- boxes
+
+    def _on_sealed(self, event: Received) -> None:
+        box, link = event.message, event.port
+        assert isinstance(box, Sealed)
+        assert isinstance(link, Link)
+        try:
+            seat = self._led.get((box.session, box.member))
+            if seat is not None:
+                self._on_answer(seat, box)
+            else:
+                self._on_asked(box, link)
+        except HocketError as error:
+            self._bad_boxes.note(device=box.member, error=str(error))
+
+    def _on_answer(self, seat: _Seat, box: Sealed) -> None:
+        text = _unsealed(seat.peer, box)
+        seat.take(_unpacked(text) if text else None)
+
+    def _on_asked(self, box: Sealed, link: Link) -> None:
+        """Of a session that another device leads: an opening, or what comes behind one."""
+        peer = self._followed.get((box.session, box.member))
+        if peer is not None:
+            try:
+                text = _unsealed(peer, box)
+            except BadMessage:
+                self._on_opening(box, link)  # the leader may have begun anew
+            else:
+                peer.link = link  # of several cloud daemons, the one that the leader is with
+                self._openings.take(_unpacked(text), peer)
+        else:
+            self._on_opening(box, link)
+
+    def _on_opening(self, box: Sealed, link: Link) -> None:
+        if len(box.payload) > MAX_BOX_BYTES:
+            raise BadMessage("a sealed box over the size limit")
+        channel, text = Channel.answering(self._own, box.payload, box.session)
+        opening = _unpacked(text)
+        if not isinstance(opening, Begin) or opening.session != box.session:
+            raise BadMessage("a sealed session that does not begin with its opening")
+        leader = FoundMember(name=box.member, key=channel.peer, rtt_s=opening.rtt_s)
+        peer = self._peer(link, box.session, leader, channel)
+        try:
+            self._check_allowed(box.member, channel.peer)
+        except HocketError as error:
+            self._not_told.note(device=box.member, reason=str(error))
+            reply = Forbidden(error.text)  # what to do about it is for its own owner
+            peer.send(refused(reply, opening.session, opening.epoch))
+            return
+        self._followed = {key: each for key, each in self._followed.items() if self._openings.follows(*key)}
+        self._followed[box.session, box.member] = peer
+        peer.sign()
+        self._openings.take(opening, peer)
+
+    def _check_allowed(self, name: str, key: bytes) -> None:
+        """Raises Forbidden, and as `Pins.check` does. Whom nobody here has named is pinned by no opening."""
+        if name in self._egress.drafts_for:
+            self._is_new(name, key)
+        elif ANYBODY not in self._egress.drafts_for:
+            raise Forbidden(f"its owner lets no drafts leave for {name}")
+        elif not self._pins.is_by_hand(name, key):
+            remedy = f"if its owner says so, too: hocket keys pin {shlex.quote(name)} {fingerprint(key)}"
+            raise Forbidden(f"its owner has not pinned {name} by hand", remedy)
+
+    def _on_unreached(self, event: Received) -> None:
+        lost = event.message
+        assert isinstance(lost, Unreached)
+        seat = self._led.get((lost.session, lost.member))
+        if seat is not None:
+            seat.take(Unavailable(f"{lost.member} {lost.why}"))
+        elif self._followed.pop((lost.session, lost.member), None) is not None:
+            self._openings.drop(lost.session, lost.member)
+
+
+def _unsealed(peer: SealedPeer, box: Sealed) -> bytes:
+    if len(box.payload) > MAX_BOX_BYTES or peer.channel is None:
+        raise BadMessage("a sealed box that nobody expects")
+    return peer.channel.unseal(box.payload)
+
+
+def _as_it_leaves(message: Message) -> Message:
+    """Documents by the names of their files alone: where they lie on this machine is nobody's business."""
+    if not isinstance(message, Sources):
+        return message
+    places = [msgspec.structs.replace(place, document=PurePath(place.document).name) for place in message.places]
+    return msgspec.structs.replace(message, places=places)
+
+
+def _of_new(name: str, key: bytes) -> str:
+    """The notice that a device was seen for the first time."""
+    shown = fingerprint(key)
+    text = f"{name} is new in the group, with the fingerprint {shown}, as the cloud tells it"
+    return notice_text(f"{text}: compare it with its owner, then run: hocket keys pin {shlex.quote(name)} {shown}")
+
+
+def _packed(message: Message) -> bytes:
+    packed: bytes = msgpack.packb(wire.encode(message))
+    return packed
+
+
+def _unpacked(text: bytes) -> Message:
+    """Raises BadMessage."""
+    try:
+        frames = msgpack.unpackb(text, max_array_len=wire.MAX_FRAMES, max_bin_len=MAX_BOX_BYTES)
+    except (ValueError, msgpack.UnpackException) as error:
+        raise BadMessage("a sealed box without a message") from error
+    if not isinstance(frames, list) or not all(isinstance(frame, bytes) for frame in frames):
+        raise BadMessage("a sealed box without a message")
+    return wire.decode(frames)

@@ -1,0 +1,1 @@
+"""Records of what was decided for each answer, and of its sources."""

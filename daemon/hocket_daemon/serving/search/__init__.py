@@ -1,0 +1,1 @@
+"""Passages for a session, and what is known of them before a model reads."""

@@ -1,0 +1,1 @@
+"""Sessions of a daemon, and the requests that begin them."""

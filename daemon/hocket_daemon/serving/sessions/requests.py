@@ -1,0 +1,227 @@
+"""What clients send: a question is checked, given a place and a stream, and handed to its mode.
+
+Streams are opened here, found by their owner, read on, and let go of.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Protocol
+
+import msgspec
+
+from hocket_bus.errors import BadRequest, Cancelled, HocketError
+from hocket_bus.faults import error_message
+from hocket_bus.messages import MAX_QUESTION_CHARS, Accepted, Ask, Cancel, Credit, Error, Lost, Message, Resume
+from hocket_bus.sockets import Received, Routes, Server
+
+from ..mode import Asks, Peer, Session
+from ..search.about_collection import asked_of_collection
+from ..search.evidence import is_small_talk
+from ..services import Services
+from ..stream.ended import Ended
+from ..stream.reply import Reply, Stream
+from .rewriting import Rewriting, is_rewritten
+from .sessions import Sessions, place_of_request
+from .surveying import Surveying
+
+
+class Streams:
+    """Every stream of a daemon, in work or ended a short while ago."""
+
+    def __init__(self, server: Server, log_bytes: int) -> None:
+        """`log_bytes` is what a stream may keep at most."""
+        self._server = server
+        self._log_bytes = log_bytes
+        self._in_work: dict[bytes, Stream] = {}
+        self._ended = Ended(log_bytes)
+
+    def check_new(self, request: bytes) -> None:
+        """Raises BadRequest for the number of a request that there is, or was a short while ago."""
+        if self._get(request) is not None:
+            raise BadRequest("that request is another client's", "choose its number at random")
+
+    def open(self, ask: Ask, route: bytes, user: str) -> Stream:
+        """A stream for `ask`, which is new."""
+        stream = Stream(ask, route, user, self._server.publish, self._log_bytes, ended=self._on_end)
+        self._in_work[ask.request] = stream
+        return stream
+
+    def of(self, request: bytes) -> Stream:
+        """The stream of a request in work."""
+        return self._in_work[request]
+
+    def find(self, request: bytes, event: Received) -> Stream | None:
+        """The stream of `request`, if it belongs to the sender of `event`, who is reached where that came from."""
+        stream = self._get(request)
+        if stream is None or stream.user != event.user:
+            return None
+        stream.route = event.route
+        return stream
+
+    def read_on(self, event: Received, message: Resume | Credit) -> None:
+        """What a reader says of its place in a stream; it is told when the next event it needs is gone."""
+        stream = self.find(message.request, event)
+        reply: Message | None = None
+        if stream is None or stream.topic != message.topic:
+            text, remedy = "that stream is not kept here", "ask again"
+            reply = Error(code="unavailable", text=text, remedy=remedy, request=message.request)
+        elif not (stream.resume if isinstance(message, Resume) else stream.grant)(message.seq):
+            reply = Lost(request=message.request, first=stream.first)
+        if reply is not None:
+            self._server.send(event.route, reply)
+
+    def in_work(self) -> Iterator[Stream]:
+        """Those that have not ended."""
+        return iter(self._in_work.values())
+
+    def unread(self, silence_s: float) -> set[bytes]:
+        """The requests in work whose client has said nothing at all for `silence_s`."""
+        return {stream.request for stream in self.in_work() if self._server.silence_s(stream.route) > silence_s}
+
+    def forget(self) -> None:
+        """Let go of those that ended long enough ago, the oldest also sooner when they keep too much together."""
+        self._ended.forget(time.monotonic())
+
+    def _get(self, request: bytes) -> Stream | None:
+        return self._in_work.get(request) or self._ended.get(request)
+
+    def _on_end(self, stream: Stream) -> None:
+        self._ended.put(self._in_work.pop(stream.request))
+
+
+class TakingDaemon(Protocol):
+    """The daemon, as far as whatever clients ask of it knows it."""
+
+    def check_taking(self) -> None:
+        """Raises Unavailable while it is stopping."""
+
+
+class AnsweringDaemon(TakingDaemon, Protocol):
+    """The daemon, as far as requests know it."""
+
+    def peer(self) -> Peer | None:
+        """The other side for a client's question; None where there is none."""
+
+
+class Requests:
+    """Clients' questions on this side."""
+
+    def __init__(
+        self,
+        daemon: AnsweringDaemon,
+        services: Services,
+        server: Server,
+        sessions: Sessions,
+        modes: Mapping[str, Asks],
+        *,
+        log_bytes: int,
+    ) -> None:
+        """`log_bytes` is what is kept of a stream."""
+        self._daemon = daemon
+        self._services = services
+        self._server = server
+        self._sessions = sessions
+        self._modes = modes
+        self._streams = Streams(server, log_bytes)
+
+    def add_to(self, routes: Routes) -> None:
+        """Take what clients send."""
+        routes.add([Ask], self._on_ask)
+        routes.add([Cancel], self._on_cancel)
+        routes.add([Resume, Credit], self._on_read)
+
+    def in_work(self, user: str) -> int:
+        """How many questions of `user` are in work; "" is everybody."""
+        return sum(user in ("", stream.user) for stream in self._streams.in_work())
+
+    def tick(self, client_silence_s: float) -> None:
+        """End the answers of clients that have said nothing for so long, and forget old streams."""
+        for request in self._streams.unread(client_silence_s) & self._sessions.led.keys():
+            self._sessions.led[request].session.fail(Cancelled("the client has gone", "ask again"))
+        self._streams.forget()
+
+    def forget(self) -> None:
+        """Let go of streams that ended long enough ago, or keep too much together."""
+        self._streams.forget()
+
+    def _on_ask(self, event: Received) -> None:
+        ask = event.message
+        assert isinstance(ask, Ask)
+        try:
+            if self._streams.find(ask.request, event) is None:
+                self._begin(ask, event)
+        except HocketError as error:
+            self._services.counters.add("errors_total", kind=error.code)
+            self._server.send(event.route, error_message(error, ask.request))
+        else:
+            self._server.send(event.route, Accepted(request=ask.request))
+
+    def _begin(self, ask: Ask, event: Received) -> None:
+        services = self._services
+        if ask.task == "answer" and is_small_talk(ask.prompt.query):
+            ask = msgspec.structs.replace(ask, documents=0)
+        mode, place, now = self._mode(ask), place_of_request(ask.request), time.monotonic()
+        check(ask)
+        mode.check(ask)
+        self._daemon.check_taking()
+        self._streams.check_new(ask.request)  # before it takes a place
+        services.admission.enter(place, event.user, mode.rows(ask), now)
+        eos = [] if ask.ignore_eos else services.model.eos
+        stream = self._streams.open(ask, event.route, event.user)
+        reply = Reply(ask, stream, services.model, eos, services.counters)
+        if services.stand_in:
+            reply.notice(services.stand_in)
+        try:
+            peer = self._daemon.peer()
+            self._sessions.lead(ask.request, mode.name, self._session(mode, ask, reply, peer), peer)
+        except HocketError as error:
+            services.admission.leave(place, now)
+            reply.fail(error)
+        except Exception:
+            services.admission.leave(place, now)
+            reply.fail(HocketError(f"the mode {mode.name} failed", "look into the daemon's log"))
+            raise
+
+    def _session(self, mode: Asks, ask: Ask, reply: Reply, peer: Peer | None) -> Session:
+        asked = asked_of_collection(ask.prompt.query) if ask.task == "answer" and ask.documents != 0 else None
+        if asked is None:
+            return self._answering(mode, ask, reply, peer)
+        return Surveying(ask, asked, reply, self._services, begun=partial(self._answering, mode), peer=peer)
+
+    def _answering(self, mode: Asks, ask: Ask, reply: Reply, peer: Peer | None) -> Session:
+        if not is_rewritten(self._services, ask):
+            return mode.begin(ask, reply, peer)
+        return Rewriting(ask, reply, self._services, lambda rewritten: mode.begin(rewritten, reply, peer))
+
+    def _mode(self, ask: Ask) -> Asks:
+        if ask.mode not in self._modes:
+            raise BadRequest(f"unknown mode '{ask.mode}'", f"use one of: {', '.join(self._modes)}")
+        return self._modes[ask.mode]
+
+    def _on_cancel(self, event: Received) -> None:
+        cancel = event.message
+        assert isinstance(cancel, Cancel)
+        led = self._sessions.led.get(cancel.request)
+        if led is not None and self._streams.find(cancel.request, event) is not None and not led.session.closed:
+            led.session.cancel()
+
+    def _on_read(self, event: Received) -> None:
+        assert isinstance(event.message, Resume | Credit)
+        self._streams.read_on(event, event.message)
+
+
+def check(ask: Ask) -> None:
+    """Raises BadRequest for what no mode can be asked."""
+    if not ask.prompt.query.strip():
+        raise BadRequest("the question is empty", "ask something")
+    if len(ask.prompt.query) > MAX_QUESTION_CHARS:
+        raise BadRequest(
+            f"the question has {len(ask.prompt.query)} characters, the limit is {MAX_QUESTION_CHARS}", "shorten it"
+        )
+    if ask.prompt.turns and ask.task == "complete":
+        raise BadRequest("a text that is gone on with has no earlier turns", "leave them out, or ask a question")
+    if "" in ask.stop:
+        raise BadRequest("a text to stop at is empty", "leave it out")

@@ -1,0 +1,68 @@
+"""A question about the collection itself, answered from the store of the side that was asked; no model writes it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import msgspec
+
+from hocket_bus.errors import HocketError
+from hocket_bus.messages import Ask, Origin, Survey, Surveyed
+
+from ..mode import Peer, Session
+from ..search.about_collection import MAX_NAMED, Asked, answer, files_named
+from ..services import Services
+from ..stream.reply import Reply, Sourced
+from .becoming import Becoming
+
+Begin = Callable[[Ask, Reply, Peer | None], Session]
+ELSEWHERE = "counted on this side alone; the cloud lists its own: hocket documents --side cloud"
+
+
+class Surveying(Becoming):
+    """A session that asks the store, and becomes another one where the question is about what documents say."""
+
+    def __init__(
+        self, ask: Ask, asked: Asked, reply: Reply, services: Services, *, begun: Begin, peer: Peer | None
+    ) -> None:
+        """`begun` begins a session that answers, with the other side or without it."""
+        super().__init__(ask, reply)
+        self._asked, self._services, self._begun, self._peer = asked, services, begun, peer
+        self._lookups = services.retrieval.lookups(reply.user)
+        survey = Survey(request=os.urandom(16), text=asked.text, suffixes=list(asked.suffixes), within=list(ask.within))
+        self._lookups.ask(survey, self._on_surveyed)
+
+    def _on_surveyed(self, outcome: Surveyed | HocketError) -> None:
+        if self._closed:
+            return
+        if isinstance(outcome, HocketError):
+            self.fail(outcome)
+        elif self._asked.kind == "summary":
+            self._answer_from(files_named(self._asked.file, outcome.names))
+        else:
+            self._say(outcome)
+
+    def _answer_from(self, files: list[str]) -> None:
+        """Read the first of these alone, without the other side's documents; with no file it is a question as any."""
+        peer = None if files else self._peer
+        self._reply.ask = _of_file(self._ask, files[0]) if files else self._ask
+        self._become(lambda: self._begun(self._reply.ask, self._reply, peer))
+
+    def _say(self, found: Surveyed) -> None:
+        text = answer(self._asked, found)
+        if self._peer is not None:
+            self._reply.notice(ELSEWHERE)
+        self._reply.withhold(self._services.model.continued(text))
+        named = found.names[:MAX_NAMED] if self._asked.text or self._asked.kind == "list" else []
+        origins = [Origin(side=self._services.side, document=name, ordinal=0, share=1 / len(named)) for name in named]
+        self._reply.finish("eos", None, Sourced(origins, texts=[text]))
+        self._close()
+
+    def _stop(self) -> None:
+        self._lookups.close()
+
+
+def _of_file(ask: Ask, name: str) -> Ask:
+    """The same of one file, which is named and need not be near to the question."""
+    return msgspec.structs.replace(ask, within=[name], unknown="answer")

@@ -1,0 +1,1 @@
+"""The numbered events of an answer, and their one end."""

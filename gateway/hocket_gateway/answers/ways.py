@@ -1,0 +1,48 @@
+"""The models that clients see: each is a way of answering."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..http.refusals import Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way of answering by the name that clients choose it with; `alone` tells the cloud nothing."""
+
+    id: str
+    mode: str
+    about: str
+    alone: bool = False
+
+
+WAYS = (
+    Way("hocket", "aggregation", "device and cloud write one answer together"),
+    Way("hocket-auto", "auto", "at home where home knows enough, else with the cloud and other devices"),
+    Way("hocket-dispatch", "dispatch", "the faster or the cheaper side writes"),
+    Way("hocket-graph", "graph", "with the cloud and with other devices of the group"),
+    Way("hocket-alone", "aggregation", "the device alone; the cloud is told nothing", alone=True),
+)
+LATEST = ":latest"  # what Ollama's clients put behind a name
+
+
+def ways(*, alone_only: bool) -> tuple[Way, ...]:
+    """All ways, or those that tell the cloud nothing."""
+    return tuple(way for way in WAYS if way.alone or not alone_only)
+
+
+def way_named(name: str, *, alone_only: bool) -> Way:
+    """The way of this name. Raises Refusal."""
+    allowed = ways(alone_only=alone_only)
+    known = ", ".join(way.id for way in allowed)
+    way = next((way for way in WAYS if way.id == name.removesuffix(LATEST)), None)
+    if way is None:
+        raise Refusal(
+            404, f"there is no model '{name[:100]}'", f"use one of: {known}", "model_not_found", param="model"
+        )
+    if way not in allowed:
+        raise Refusal(
+            403, f"this key may not ask '{way.id}'", f"use one of: {known}", "model_not_allowed", param="model"
+        )
+    return way

@@ -1,0 +1,137 @@
+"""`/mcp`: the pair as tools of the Model Context Protocol, by its official SDK: ask, search, documents, status."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from pydantic import Field
+from starlette.requests import Request
+from starlette.types import Message, Receive, Scope, Send
+
+from hocket_bus import as_json
+from hocket_bus.errors import HocketError
+from hocket_bus.messages import Passage
+from hocket_client import Options
+
+from ..access.people import Person
+from ..answers.ways import WAYS, way_named
+from ..gateway import Gateway
+from ..http.body import whole_body
+from ..http.refusals import Refusal
+
+INSTRUCTIONS = (
+    "hocket answers questions from the private documents of this device and the public ones of a cloud. Use `ask` for "
+    "an answer with its sources, `search` for passages of the device alone, which tells the cloud nothing."
+)
+ALONE = next(way.id for way in WAYS if way.alone)
+MAX_PASSAGES = 32
+
+Question = Annotated[str, Field(description="The question, in whole sentences.")]
+Model = Annotated[
+    str, Field(description=f"How to answer: {', '.join(f'{way.id} ({way.about})' for way in WAYS)}. Empty: the first.")
+]
+Words = Annotated[str, Field(description="What to look for.")]
+Number = Annotated[int, Field(ge=1, le=MAX_PASSAGES, description="How many passages.")]
+Offset = Annotated[int, Field(ge=0, description="How many documents to pass over.")]
+
+
+class McpEndpoint:
+    """The path as an ASGI application; `manager.run()` surrounds all its requests."""
+
+    def __init__(self, max_body_bytes: int) -> None:
+        server = MCPServer("hocket", instructions=INSTRUCTIONS)
+        for tool in (ask, search, documents, status):
+            server.add_tool(tool)
+        self._max_body_bytes = max_body_bytes
+        server.streamable_http_app(
+            stateless_http=True,  # nothing of a person's is kept between two requests
+            max_request_body_size=max_body_bytes,
+            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # guard.py does that
+        )
+        self.manager: StreamableHTTPSessionManager = server.session_manager
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """As the SDK has it, once the body is whole: the SDK waits for it without an end. Raises Refusal."""
+        body = await whole_body(Request(scope, receive), self._max_body_bytes)
+        parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def replay() -> Message:
+            return parts.pop() if parts else await receive()
+
+        await self.manager.handle_request(scope, replay, send)
+
+
+async def ask(question: Question, context: Context[Any], model: Model = "") -> dict[str, Any]:
+    """Ask device and cloud a question; the answer comes with the passages that it was made of."""
+    request, gateway, person = _asking(context)
+    options: Options = {"messages": [{"role": "user", "content": question}]}
+    with _tool_errors():
+        way = way_named(model or (ALONE if person.alone_only else WAYS[0].id), alone_only=person.alone_only)
+        answer = await gateway.questions.ask(person, way, options)
+        try:
+            done = await answer.done()
+            citations = await gateway.citations(done, answer, str(request.base_url).rstrip("/"))
+        finally:
+            answer.close()
+    results = [citation.result() for citation in citations]
+    return _result({"answer": done.text, "model": way.id, "notices": answer.notices, "sources": results})
+
+
+async def search(query: Words, context: Context[Any], passages: Number = 5) -> dict[str, Any]:
+    """Find passages of this device's documents, the best first. Nothing leaves the device."""
+    _, gateway, person = _asking(context)
+    with _tool_errors():
+        async with gateway.turns.turn(person.account):
+            found = await gateway.documents.search(query, passages, person.folders)
+    readable = [
+        each for each in found if all(map(person.may_read, (each.document, *(led.document for led in each.led))))
+    ]
+    return _result({"passages": list(map(_passage, readable))})
+
+
+def _passage(found: Passage) -> dict[str, object]:
+    """Name every document that the text is of: where it leads to another one, that one's text stands behind its own."""
+    led = [{"document": each.document, "place": each.place} for each in found.led]
+    return {name: getattr(found, name) for name in ("document", "place", "score", "text")} | {"led": led}
+
+
+async def documents(context: Context[Any], offset: Offset = 0) -> dict[str, Any]:
+    """List the documents of this device by name."""
+    _, gateway, person = _asking(context)
+    with _tool_errors():
+        listed, following = await gateway.listed(person, offset)
+    return _result({"documents": [each.name for each in listed], "next": following})
+
+
+async def status(context: Context[Any]) -> dict[str, Any]:
+    """Tell which model answers, and whether the cloud is connected."""
+    _, gateway, _ = _asking(context)
+    return _result(await gateway.behind())
+
+
+def _result(record: Mapping[str, object]) -> dict[str, Any]:
+    """What the SDK writes as JSON, which knows no record of ours."""
+    found: dict[str, Any] = as_json.plain(record)
+    return found
+
+
+@contextmanager
+def _tool_errors() -> Iterator[None]:
+    """What is refused is said in the tool's result."""
+    try:
+        yield
+    except (Refusal, HocketError) as error:
+        raise ToolError(str(error)) from error
+
+
+def _asking(context: Context[Any]) -> tuple[Request, Gateway, Person]:
+    request = context.request_context.request
+    assert isinstance(request, Request)
+    return request, request.app.state.gateway, request.state.person

@@ -1,0 +1,52 @@
+"""What the page shows beside answers: how the pair is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ..access.people import NOBODY, Person
+from ..gateway import Gateway
+from ..http.sending import json_response
+
+_LABELLED = re.compile(r'(\w+)\{\w+="([^"]*)"\}')
+
+
+async def status(request: Request) -> Response:
+    """Facts and figures of the device daemon.
+
+    Bytes that left, and whether the link is cut, are for those alone who need no key.
+    """
+    gateway: Gateway = request.app.state.gateway
+    person: Person = request.state.person
+    found = await gateway.upstream.status()
+    if found is None:
+        return json_response({"running": False})
+    figures = {
+        "round_trip_s": found.metrics.get("rtt_s"),
+        "acceptance": _acceptance(found.metrics),
+        "left": _by_label(found.metrics, "sent_bytes_total") if person == NOBODY else None,
+        "cut": _is_cut(found.metrics) if person == NOBODY else None,
+    }
+    return json_response({"running": True, **gateway.shown(found), **figures})
+
+
+def _acceptance(metrics: Mapping[str, float]) -> dict[str, float]:
+    """The part of each side's drafts that were taken since the daemon's start; empty before the first."""
+    written = _by_label(metrics, "tokens_total")
+    joint = sum(written.values()) - written.get("solo", 0.0)
+    return {side: count / joint for side, count in _by_label(metrics, "accepted_total").items() if joint}
+
+
+def _is_cut(metrics: Mapping[str, float]) -> bool | None:
+    """Whether the link is cut; None where there is none."""
+    return bool(metrics["link_cut"]) if "link_cut" in metrics else None
+
+
+def _by_label(metrics: Mapping[str, float], name: str) -> dict[str, float]:
+    """The values of a metric by its label."""
+    found = ((_LABELLED.fullmatch(full), value) for full, value in metrics.items())
+    return {match[2]: value for match, value in found if match is not None and match[1] == name}

@@ -1,0 +1,1 @@
+"""Requests and responses of every path: bodies, refusals, streams and their bounds."""

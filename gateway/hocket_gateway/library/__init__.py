@@ -1,0 +1,1 @@
+"""The device's documents, as the gateway reads, adds and removes them."""

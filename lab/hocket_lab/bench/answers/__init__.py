@@ -1,0 +1,1 @@
+"""Benchmarks of answers: right, wrong, unknown or invented."""

@@ -1,0 +1,1 @@
+"""Answers of several parties in one process."""

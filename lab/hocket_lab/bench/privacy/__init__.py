@@ -1,0 +1,1 @@
+"""Benchmarks of what others learn of private documents."""

@@ -1,0 +1,1 @@
+"""Real questions and the passages that answer them."""

@@ -1,0 +1,1 @@
+"""Benchmarks of search, embedders and stores."""

@@ -1,0 +1,1 @@
+"""Benchmarks of the gateway, of soaks, and of all benchmarks in small."""

@@ -1,0 +1,1 @@
+"""Files into the store: found, queued, read, cut, embedded and put."""

@@ -1,0 +1,77 @@
+"""Files of a size are read one after another, a few ahead of what is embedded, beside those of other sizes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import NamedTuple
+
+from ..parsing.sandboxes import Sandboxes
+from .job import Job
+from .turns import Draft
+from .waiting import Queued
+
+
+class Entry(NamedTuple):
+    """A file to read, and who asked for it."""
+
+    file: Queued
+    job: Job
+
+
+Read = Callable[[Entry, Sandboxes], Draft | None]
+
+
+class Lane:
+    """A queue with a thread, and sandboxes, of its own. At most `ahead` of its files are being read or embedded."""
+
+    def __init__(self, max_bytes: float, ahead: int, read: Read, wake: Callable[[], None]) -> None:
+        self.max_bytes = max_bytes
+        self._ahead = ahead
+        self._read = read
+        self._wake = wake
+        self._waiting: deque[Entry] = deque()
+        self._reading: deque[tuple[Entry, Future[Draft | None]]] = deque()
+        self._in_work: set[str] = set()
+        self._sandboxes = Sandboxes()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="read")
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting or self._in_work)
+
+    def add(self, entry: Entry) -> None:
+        """Read this one, too, when those before it are read."""
+        self._waiting.append(entry)
+
+    def ready(self, busy: set[str]) -> Iterator[tuple[Entry, Future[Draft | None]]]:
+        """What has been read, in order; others are begun, unless their names are among the `busy` ones."""
+        while self._waiting and len(self._in_work) < self._ahead and self._waiting[0].file.name not in busy:
+            entry = self._waiting.popleft()
+            busy.add(entry.file.name)
+            self._in_work.add(entry.file.name)
+            future = self._thread.submit(self._read, entry, self._sandboxes)
+            self._reading.append((entry, future))
+            future.add_done_callback(lambda _: self._wake())
+        while self._reading and self._reading[0][1].done():
+            yield self._reading.popleft()
+
+    def leave(self, name: str) -> None:
+        """A file of this lane is done with."""
+        self._in_work.discard(name)
+
+    def clear(self) -> None:
+        """Forget all; what is being read is read to its end."""
+        for _, future in self._reading:
+            future.cancel()
+        wait([future for _, future in self._reading])
+        for left in (self._waiting, self._reading, self._in_work):
+            left.clear()
+
+    def stop(self) -> None:
+        """Read nothing more; on any thread."""
+        self._sandboxes.close()
+
+    def close(self) -> None:
+        """End the thread."""
+        self._thread.shutdown()

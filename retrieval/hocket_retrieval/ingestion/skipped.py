@@ -1,0 +1,78 @@
+"""What was passed over when files were read last, and why: one small SQLite file beside the document store.
+
+An entry stays until its file is read, or looked for in vain, or forgotten by whoever removes documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from ..sqlite_file import SqliteFile
+from ..stores.folders import folder_of
+
+MAX_ENTRIES = 10_000  # of more the oldest go
+_SCHEMA = "CREATE TABLE skipped (name TEXT PRIMARY KEY, reason TEXT NOT NULL, in_part INTEGER NOT NULL);"
+_SURPLUS = """DELETE FROM skipped
+    WHERE rowid <= (SELECT rowid FROM skipped ORDER BY rowid DESC LIMIT 1 OFFSET ?)"""
+
+
+class SkippedFiles:
+    """Names and reasons; from any thread."""
+
+    def __init__(self, path: Path) -> None:
+        """Open, or make, the file. Raises StoreError when it is damaged or of a later version."""
+        self._file = SqliteFile(path, 1, lambda _: _SCHEMA, "move it away; it is made anew")
+
+    def put(self, entries: Iterable[tuple[str, str]]) -> None:
+        """These were not read, for these reasons: (name, reason), the newest of each."""
+        self._put((name, reason, False) for name, reason in entries)
+
+    def read(self, name: str, notice: str) -> None:
+        """A file was read; `notice` says what of it was not, empty where all was."""
+        if notice:
+            self._put([(name, notice, True)])
+        else:
+            self._delete("DELETE FROM skipped WHERE name = ?", name)
+
+    def unchanged(self, name: str) -> None:
+        """A file is as it was when it was read: what was said of it then holds."""
+        self._delete("DELETE FROM skipped WHERE name = ? AND NOT in_part", name)
+
+    def forget(self, paths: Sequence[str], spared: Iterable[str] = ()) -> None:
+        """Forget these paths and all below them, but for the files that are `spared`."""
+        stays = frozenset(spared)
+        with self._file.writing() as connection:
+            for folder in map(folder_of, filter(None, paths)):
+                sql = "SELECT name FROM skipped WHERE name = ? OR (name >= ? AND name < ?)"
+                found = connection.execute(sql, folder).fetchall()
+                connection.executemany(
+                    "DELETE FROM skipped WHERE name = ?", [row for row in found if row[0] not in stays]
+                )
+
+    def reason(self, name: str) -> str:
+        """Why a file, or a part of it, was passed over; empty where nothing is known of that."""
+        with self._file.reading() as connection:
+            row = connection.execute("SELECT reason FROM skipped WHERE name = ?", (name,)).fetchone()
+        return str(row[0]) if row else ""
+
+    def page(self, offset: int, limit: int) -> tuple[list[tuple[str, str]], int]:
+        """(name, reason) of at most `limit` from the `offset`-th on, by name; and how many there are."""
+        with self._file.reading() as connection:
+            sql = "SELECT name, reason FROM skipped ORDER BY name LIMIT ? OFFSET ?"
+            rows = connection.execute(sql, (limit, offset)).fetchall()
+            return rows, int(connection.execute("SELECT count(*) FROM skipped").fetchone()[0])
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _put(self, entries: Iterable[tuple[str, str, bool]]) -> None:
+        with self._file.writing() as connection:
+            connection.executemany("INSERT OR REPLACE INTO skipped VALUES (?, ?, ?)", entries)
+            connection.execute(_SURPLUS, (MAX_ENTRIES,))
+
+    def _delete(self, sql: str, name: str) -> None:
+        if self.reason(name):  # of most files nothing is here
+            with self._file.writing() as connection:
+                connection.execute(sql, (name,))

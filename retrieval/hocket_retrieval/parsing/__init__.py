@@ -1,0 +1,1 @@
+"""Files as plain text, read in a process of their own."""

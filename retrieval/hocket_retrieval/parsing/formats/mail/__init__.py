@@ -1,0 +1,1 @@
+"""Mails, calendars and contacts."""

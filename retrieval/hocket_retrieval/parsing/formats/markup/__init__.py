@@ -1,0 +1,1 @@
+"""Text with markup: pages, Markdown, LaTeX, notebooks and the like."""

@@ -1,0 +1,1 @@
+"""Files of programs of an office, but for their sheets."""

@@ -1,0 +1,1 @@
+"""Parts of office files, which are zip archives of XML."""

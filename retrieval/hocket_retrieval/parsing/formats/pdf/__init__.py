@@ -1,0 +1,1 @@
+"""Pdf files: pages, notes, and forms."""

@@ -1,0 +1,1 @@
+"""Text recognised in pictures, by themselves or inside files."""

@@ -1,0 +1,1 @@
+"""Spreadsheets and tables as rows that say what each value is."""

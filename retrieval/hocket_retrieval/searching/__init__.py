@@ -1,0 +1,1 @@
+"""Passages found in a store, scored and sorted."""

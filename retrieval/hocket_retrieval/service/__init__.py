@@ -1,0 +1,1 @@
+"""The retrieval daemon: what it answers over the bus, and its jobs."""

@@ -1,0 +1,1 @@
+"""Words, names, dates, headings and chunks of a text. Pure; knows no store."""

@@ -1,0 +1,95 @@
+"""Questions about the collection itself: which are known, and what is said."""
+
+from __future__ import annotations
+
+import pytest
+
+from hocket_bus.messages import Kind, Surveyed
+from hocket_daemon.serving.search.about_collection import MAX_NAMED, Asked, answer, asked_of_collection, files_named
+
+
+@pytest.mark.parametrize(
+    ("query", "asked"),
+    [
+        ("How many notes do I have?", Asked("count")),
+        ("how many documents are there", Asked("count")),
+        ("How many PDFs do I have in total?", Asked("count", suffixes=(".pdf",))),
+        ("How many of my notes mention Henning?", Asked("count", "Henning")),
+        ("Which files mention Henning?", Asked("list", "Henning")),
+        ("which files contain “slip way”?", Asked("list", "slip way")),
+        ("List all my notes about the boat", Asked("list", "boat")),
+        ("What notes do I have?", Asked("list")),
+        ("What documents do I have on insurance?", Asked("list", "insurance")),
+        ("In which notes is Henning mentioned?", Asked("list", "Henning")),
+        ("Summarise note3.md", Asked("summary", "note3", file="note3.md")),
+        ("What is in 'my trip.txt'?", Asked("summary", "my trip", file="my trip.txt")),
+        ("Wie viele Notizen habe ich?", Asked("count", german=True)),
+        ("Welche Dateien erwähnen Henning?", Asked("list", "Henning", german=True)),
+        ("Fasse note3.md zusammen", Asked("summary", "note3", file="note3.md", german=True)),
+    ],
+)
+def test_a_question_about_the_collection_is_known(query: str, asked: Asked) -> None:
+    """By its whole form, in two languages."""
+    assert asked_of_collection(query) == asked
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "What documents do I need for a visa?",
+        "How many documents are needed?",
+        "How many files does the tool open?",
+        "How many notes are there in the scale?",
+        "Which documents do I have to bring?",
+        "What is in the shed?",
+        "What does Henning say?",
+        "Who mentions Henning?",
+        "What are my notes about?",
+        "Which notes mention Henning and say what he paid for the slipway in the spring?",
+        "How many eggs do I have?",
+    ],
+)
+def test_a_question_about_what_documents_say_is_none(query: str) -> None:
+    """Its words may be near; its form is another one."""
+    assert asked_of_collection(query) is None
+
+
+def surveyed(*names: str, whole: bool = True) -> Surveyed:
+    """The store's answer about files of one kind."""
+    kinds = [Kind(".md", len(names))] if names else []
+    return Surveyed(request=bytes(16), total=len(names), kinds=kinds, names=list(names), whole=whole)
+
+
+def test_an_answer_says_the_store_s_number_and_names() -> None:
+    """No file twice under one name, none more than MAX_NAMED, and how many are not named."""
+    many = [f"/n/{number:03}.md" for number in range(40)]
+    for asked, found, said in (
+        (Asked("count"), surveyed(*many), "There are 40 documents here (40 .md)."),
+        (Asked("count"), surveyed("/n/a.md"), "There is one document here: a.md."),
+        (Asked("count"), surveyed(), "There are no such documents here."),
+        (
+            Asked("list", "Henning"),
+            surveyed("/n/a.md", "/n/b.md"),
+            "2 documents have “Henning” in them: a.md and b.md.",
+        ),
+        (
+            Asked("list", "Henning"),
+            surveyed("/n/a.md", "/m/a.md"),
+            "2 documents have “Henning” in them: /n/a.md and /m/a.md.",
+        ),
+        (Asked("list", "Henning"), surveyed(), "No document here has “Henning” in it."),
+        (Asked("count", german=True), surveyed("/n/a.md", "/n/b.md"), "Hier sind 2 Dokumente (2 .md)."),
+        (Asked("list", "x"), surveyed("/n/a.md", whole=False), "At least one document has “x” in it: a.md."),
+    ):
+        assert answer(asked, found) == said
+    listed = answer(Asked("list"), surveyed(*many))
+    assert listed.count(".md") == MAX_NAMED + 1
+    assert f"{40 - MAX_NAMED} more" in listed
+
+
+def test_a_file_is_named_with_its_suffix_or_without() -> None:
+    """One with the suffix goes before others; the case does not matter."""
+    names = ["/n/note3.md", "/n/note3.txt", "/n/Other.md"]
+    assert files_named("Note3.md", names) == ["/n/note3.md"]
+    assert files_named("note3", names) == ["/n/note3.md", "/n/note3.txt"]
+    assert files_named("nothing", names) == []

@@ -1,0 +1,84 @@
+"""A question about the collection as a session: its answer, and the side that reads a file that is named."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from hocket_bus.errors import Unavailable
+from hocket_bus.messages import Ask, Kind, Prompt, Sampling, Surveyed
+from hocket_daemon.serving.search.about_collection import asked_of_collection
+from hocket_daemon.serving.sessions.surveying import ELSEWHERE, Surveying
+
+FOUND = Surveyed(request=bytes(16), total=2, kinds=[Kind(".md", 2)], names=["/n/a.md", "/n/b.md"])
+ASK = Ask(request=bytes(16), topic=bytes(16), prompt=Prompt(query="x"), mode="auto", sampling=Sampling())
+
+
+class World:
+    """A session, and all that it says and begins."""
+
+    def __init__(self, query: str, peer: object) -> None:
+        self.done, self.said, self.begun, self.surveys = list[Any](), list[str](), list[Any](), list[Any]()
+        ask = replace(ASK, prompt=Prompt(query=query))
+        lookups = SimpleNamespace(ask=lambda *asked: self.surveys.append(asked), close=lambda: None)
+        services = SimpleNamespace(
+            side="device",
+            retrieval=SimpleNamespace(lookups=lambda _: lookups),
+            model=SimpleNamespace(continued=lambda text: [ord(letter) for letter in text]),
+        )
+        reply = SimpleNamespace(
+            user="",
+            ask=ask,
+            notice=self.said.append,
+            withhold=lambda ids: self.said.append("".join(map(chr, ids))),
+            finish=lambda *ended: self.done.append(ended),
+            fail=self.done.append,
+        )
+        asked = asked_of_collection(query)
+        assert asked is not None
+        self.session = Surveying(ask, asked, reply, services, begun=self._begin, peer=peer)  # type: ignore[arg-type]
+
+    def _begin(self, *begun: Any) -> Any:
+        self.begun.append(begun)
+        return SimpleNamespace(closed=False)
+
+    def answer(self, outcome: object) -> None:
+        ((_, done),) = self.surveys
+        done(outcome)
+
+
+@pytest.mark.parametrize("peer", [None, "the cloud"])
+def test_a_list_is_the_store_s_and_ends_the_session(peer: object) -> None:
+    """Its sources are the files, in equal parts; where there is another side it is said that it was not asked."""
+    world = World("Which files mention Henning?", peer)
+    world.answer(FOUND)
+    ((finish, _, sourced),) = world.done
+    assert (finish, [each.document for each in sourced.origins]) == ("eos", FOUND.names)
+    assert sum(each.share for each in sourced.origins) == pytest.approx(1)
+    assert "2 documents have “Henning” in them: a.md and b.md." in world.said
+    assert (ELSEWHERE in world.said) is (peer is not None)
+    assert world.session.closed
+    assert not world.begun
+
+
+def test_a_named_file_is_read_alone() -> None:
+    """Within it, whatever its score, and without the other side; a name that no file has is a question as any."""
+    world = World("Summarise b.md", "the cloud")
+    world.answer(FOUND)
+    ((ask, _, peer),) = world.begun
+    assert (ask.within, ask.unknown, peer) == (["/n/b.md"], "answer", None)
+    world = World("Summarise the lease", "the cloud")
+    world.answer(FOUND)
+    ((ask, _, peer),) = world.begun
+    assert (ask.within, peer) == ([], "the cloud")
+
+
+def test_a_store_that_does_not_answer_ends_the_question() -> None:
+    """With its error."""
+    world, error = World("How many notes do I have?", None), Unavailable("no retrieval daemon", "start it")
+    world.answer(error)
+    assert world.done == [error]
+    assert world.session.closed

@@ -1,0 +1,103 @@
+"""`/mcp`, by the client of the official SDK."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp_use import called, tools, used
+from serving import Served, served
+
+from hocket_gateway.access import people
+from hocket_lab.link.tap import messages
+from waiting import WAIT_S, until
+
+
+@pytest.fixture(scope="module")
+def front(tiny_models: dict[str, Path]) -> Iterator[Served]:
+    with served(tiny_models, tapped=True, max_tokens=8) as there:
+        yield there
+
+
+def test_there_are_four_tools_that_say_what_they_do(front: Served) -> None:
+    found = tools(front.url)
+    assert set(found) == {"ask", "search", "documents", "status"}
+    assert all(tool.description for tool in found.values())
+    assert found["ask"].input_schema["required"] == ["question"]
+
+
+def test_an_answer_comes_with_its_sources(front: Served) -> None:
+    """The pair's, of both sides, the device's with their words."""
+    plain = front.pair.client().ask("kala mira?", max_tokens=8).result()
+    got = called(front.url, "ask", question="kala mira?").structured_content
+    assert (got["answer"], got["model"]) == (plain.text, "hocket")
+    assert {source["side"]: bool(source["snippet"]) for source in got["sources"]} == {"device": True, "cloud": False}
+    assert (
+        called(front.url, "ask", question="kala mira?", model="hocket-alone").structured_content["model"]
+        == "hocket-alone"
+    )
+
+
+def test_a_search_tells_the_cloud_nothing(front: Served) -> None:
+    assert front.tap is not None
+    assert front.retrieval is not None
+    got = called(front.url, "search", query="canary4711 kala", passages=3).structured_content
+    assert [passage["document"] for passage in got["passages"]] == ["device-0", "device-1", "device-2"]
+    assert front.retrieval.searched[-1].query == "canary4711 kala"
+    frames = [frame for recorded in front.tap.recorded() for each in messages(recorded) for frame in each]
+    assert frames
+    assert not [frame for frame in frames if b"canary4711" in frame]
+
+
+def test_documents_and_status_are_listed(front: Served) -> None:
+    assert called(front.url, "documents").structured_content == {"documents": ["device-0", "letters/a"], "next": None}
+    assert called(front.url, "status").structured_content["model"]
+
+
+def test_rights_are_those_of_the_key(front: Served) -> None:
+    """No key, no tools; the device alone; one folder."""
+    key = people.invite(front.people, "anna", alone_only=True, folders=("letters",))
+    try:
+        assert httpx2.post(f"{front.url}/mcp", json={}, timeout=WAIT_S).status_code == 401
+        assert called(front.url, "ask", key, question="kala?").structured_content["model"] == "hocket-alone"
+        assert front.retrieval is not None
+        assert front.retrieval.searched[-1].within == ["letters"]
+        refused = called(front.url, "ask", key, question="kala?", model="hocket")
+        assert refused.is_error
+        assert "hocket-alone" in refused.content[0].text
+        called(front.url, "search", key, query="kala")
+        assert front.retrieval.searched[-1].within == ["letters"]
+        assert called(front.url, "documents", key).structured_content["documents"] == ["letters/a"]
+    finally:
+        front.people.unlink()
+
+
+def test_what_is_wrong_is_said_in_the_result(front: Served) -> None:
+    for tool, arguments in (("ask", {"question": " "}), ("ask", {"question": "x", "model": "y"}), ("search", {})):
+        assert called(front.url, tool, **arguments).is_error
+
+
+def test_a_strange_page_reaches_no_tool(front: Served) -> None:
+    for headers in ({"host": "evil.example"}, {"origin": "https://evil.example"}):
+        assert httpx2.post(f"{front.url}/mcp", json={}, headers=headers, timeout=WAIT_S).status_code == 403
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+def test_a_call_that_is_given_up_ends_the_question(tiny_models: dict[str, Path], leaves: bool) -> None:
+    """By the protocol's own word, or by a client that is there no more."""
+    with served(tiny_models, hold_s=0.1, max_tokens=200) as slow:
+
+        async def begin(client: Client) -> None:
+            asking = asyncio.create_task(client.call_tool("ask", {"question": "kala?", "model": "hocket-alone"}))
+            asking.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+            await asyncio.to_thread(until, lambda: slow.in_work() == 1)
+            if not leaves:
+                asking.cancel()
+                await asyncio.to_thread(until, lambda: slow.in_work() == 0)
+
+        used(slow.url, begin)
+        until(lambda: slow.in_work() == 0)

@@ -1,0 +1,316 @@
+"""What the page lets a person do beside asking: cut the link, look behind an answer, ask again, and write."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import browser as browsers
+import pytest
+from browser import ENTER, ESCAPE, Browser
+from family import family
+from paging import OVER, QUESTION, READY, TEXT, ask, opened
+from serving import TOKENS, Served, gateway, served
+
+from hocket_gateway.access import people
+from hocket_gateway.settings import ServeSettings
+from hocket_lab.link.tap import Tap
+from waiting import WAIT_S, until
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not browsers.IS_THERE, reason=browsers.WHY)]
+TAB = "\ue004"
+WRITTEN = "kala mira duno soretu limba"
+SWITCH = "document.querySelector('hocket-link button')"
+SOURCES = "return [...document.querySelectorAll('hocket-turn:last-child .text span')].map(e => e.classList[0])"
+BOAT = "The sailing boat Halcyon lies at berth 41 of the Marstal marina."
+OF_BOAT = "At which berth does the sailing boat Halcyon lie?"
+
+
+def over(page: Browser) -> str:
+    page.until(OVER)
+    return str(page.run(TEXT))
+
+
+def sent(tap: Tap | None) -> int:
+    """Bytes that went to the cloud."""
+    assert tap is not None
+    return sum(map(len, tap.recorded()))
+
+
+def record_of(page: Browser) -> dict[str, Any]:
+    """That of the answer that is shown last, by the gateway."""
+    number = page.texts("hocket-turn:last-child .facts code")[0].rpartition(" ")[2]
+    found = page.run("return fetch('/explanations/' + arguments[0]).then(r => r.json())", number)
+    return dict(found["record"])
+
+
+def test_the_switch_cuts_the_link_in_the_middle_of_an_answer(tiny_models: dict[str, Path], window: Browser) -> None:
+    """It goes on alone behind its prefix, no byte leaves until the link is joined, and then the pair answers again."""
+    with served(tiny_models, hold_s=0.05, max_tokens=60, tapped=True) as slow:
+        opened(window, slow.url)
+        window.until(f"{SWITCH}.ariaChecked === 'true'")
+        window.type("#question", QUESTION + ENTER)
+        window.until("document.querySelectorAll('.text span').length > 3")
+        before = window.run(TEXT)
+        window.click("hocket-link button")
+        window.until(f"{SWITCH}.ariaChecked === 'false'")
+        assert slow.tap is not None
+        until(slow.tap.ended)
+        cut = sent(slow.tap)
+        assert over(window).startswith(before)
+        written = window.run(SOURCES)
+        alone = written.index("solo")
+        assert alone > 0
+        assert set(written[alone:]) == {"solo"}
+        window.until("document.querySelector('hocket-strip').textContent.includes('the link is cut')")
+        ask(window)
+        assert set(window.run(SOURCES)) == {"solo"}
+        assert sent(slow.tap) == cut
+        window.click("hocket-link button")
+        window.until("document.querySelector('hocket-strip').textContent.includes('cloud connected')")
+        ask(window)
+        assert set(window.run(SOURCES)) - {"solo"}
+        assert sent(slow.tap) > cut
+        assert window.complaints() == []
+
+
+def test_the_bars_grow_while_the_answer_is_written(tiny_models: dict[str, Path], window: Browser) -> None:
+    """This device's passages by name, the cloud's in one; together they are the whole at every moment."""
+    bars = "return [...document.querySelectorAll('.bar')].map(e => parseFloat(e.style.width))"
+    with served(tiny_models, hold_s=0.05, max_tokens=60) as slow:
+        opened(window, slow.url)
+        window.type("#question", QUESTION + ENTER)
+        window.until("document.querySelectorAll('.bar').length > 1")
+        before = window.run(bars)
+        assert window.run("return document.querySelector('hocket-composer').busy") is True
+        assert {"device-0", "device-1"} & {name.partition(",")[0] for name in window.texts(".source .name")}
+        until(lambda: bool(window.run(bars) != before))
+        assert 98 < sum(before) < 102
+        over(window)
+        assert 98 < sum(window.run(bars)) < 102
+        assert any(name.startswith("cloud-") for name in window.texts(".source .name"))
+        assert window.complaints() == []
+
+
+def test_the_strip_says_that_the_link_was_cut_elsewhere(front: Served, page: Browser) -> None:
+    """As soon as the page looks again."""
+    with front.pair.client() as client:
+        client.switch_link(cut=True, wait_s=WAIT_S)
+        ask(page)
+        page.until(f"{SWITCH}.ariaChecked === 'false'")
+        client.switch_link(cut=False, wait_s=WAIT_S)
+        until(lambda: client.status(WAIT_S).facts["cloud"].startswith("connected"))
+
+
+def test_what_the_cloud_saw_is_opened_from_the_meter(page: Browser) -> None:
+    """A row for each class in order of time, with the bytes of the ledger and the words that it was told."""
+    ask(page)
+    left = record_of(page)["left"]
+    page.click("button.left")
+    page.until("document.querySelector('dialog .timeline')")
+    assert page.texts("dialog .timeline .name") == [row["class"] for row in left]
+    shown = page.run("return [...document.querySelectorAll('dialog .timeline .value')].map(e => e.textContent)")
+    assert all(f"{row['messages']} message" in line for row, line in zip(left, shown, strict=True))
+    assert shown[0].startswith(f"{left[0]['bytes']} B ")
+    assert page.texts("dialog blockquote")[0] == QUESTION
+    assert page.run("return document.querySelectorAll('dialog blockquote')[1].textContent") == page.run(TEXT)
+    page.type("dialog", ESCAPE)
+    page.type("#model", "hocket-alone")
+    ask(page)
+    page.click("hocket-turn:last-child button.left")
+    page.until("document.querySelector('dialog .content p')")
+    assert page.texts("dialog .content") == ["Nothing left this device for this answer."]
+
+
+def test_why_shows_the_gates_number_and_the_time_line(page: Browser) -> None:
+    """The gate's decision stands at the answer, too; the bars lie within their tracks, one behind the other."""
+    page.type("#model", "hocket-auto")
+    ask(page)
+    record = record_of(page)
+    (gate,) = page.texts(".gate")
+    assert f"{record['gate']['metric']:.3f} against {record['gate']['threshold']:.3f}" in gate
+    page.click(".why")
+    page.until("document.querySelector('dialog .timeline')")
+    assert gate in page.texts("dialog .content p")
+    assert page.texts("dialog .timeline .name")[:4] == ["search", "prefill", "first token", "the rest"]
+    bars = page.run(
+        "return [...document.querySelectorAll('dialog .track')].map(e => "
+        "[e.getBoundingClientRect(), e.firstChild.getBoundingClientRect()].map(r => [r.left, r.right]))"
+    )
+    assert all(start - 1 <= first <= last <= end + 1 for (start, end), (first, last) in bars)
+    firsts = [first for _, (first, _) in bars[:4]]
+    assert firsts == sorted(firsts)
+
+
+def test_without_the_cloud_in_one_click(front: Served, page: Browser) -> None:
+    """The answer of the device alone stands in the place of the other one, and nothing but control leaves for it."""
+    ask(page)
+    page.click(".actions .alone")
+    page.until("document.querySelector('hocket-turn:last-child .left')?.textContent.startsWith('Nothing left')")
+    assert page.texts("hocket-turn .question") == [QUESTION]
+    expected = front.pair.client().ask(QUESTION, alone=True, max_tokens=TOKENS).result()
+    assert over(page) == expected.text
+    assert page.texts(".actions .alone") == []
+
+
+def test_ask_again_and_edit_take_the_place_of_the_last_question(page: Browser) -> None:
+    """Asked again it is drawn, since the likeliest tokens would be the same ones."""
+    ask(page)
+    page.click(".actions .again")
+    page.until("!document.querySelector('hocket-turn .left')")
+    over(page)
+    assert record_of(page)["drawing"]["temperature"] == 0.7
+    assert page.texts("hocket-turn .question") == [QUESTION]
+    page.click(".actions .edit")
+    assert page.run("return document.querySelector('#question').value") == QUESTION
+    page.type("#question", ESCAPE)
+    assert page.run("return document.querySelector('#question').value") == ""
+    page.click(".actions .edit")
+    page.type("#question", " duno" + ENTER)
+    page.until("document.querySelector('hocket-turn .question').textContent.endsWith('duno')")
+    over(page)
+    assert page.texts("hocket-turn .question") == [f"{QUESTION} duno"]
+
+
+def test_an_earlier_question_is_changed_in_a_conversation_of_its_own(page: Browser) -> None:
+    """With the turns before it; the other conversation keeps all of its turns."""
+    for question in ("kala?", "mira?", "duno?"):
+        ask(page, question)
+    page.click("hocket-turn:nth-child(2) .edit")
+    page.type("#question", " tano" + ENTER)
+    page.until("document.querySelectorAll('hocket-turn').length === 2")
+    over(page)
+    assert page.texts("hocket-turn .question") == ["kala?", "mira? tano"]
+    kept = page.run("return JSON.parse(localStorage.getItem('hocket-conversations'))")
+    questions = [[turn["question"] for turn in each["turns"]] for each in kept]
+    assert questions == [["kala?", "mira? tano"], ["kala?", "mira?", "duno?"]]
+
+
+def write(page: Browser, text: str) -> None:
+    """Until something is suggested behind a text."""
+    page.click("[data-does=write]")
+    page.type("#writing", text)
+    page.until("document.querySelector('.ghost em')")
+
+
+def test_tab_takes_what_stands_in_grey(page: Browser) -> None:
+    """Then there is another suggestion; the text is there again when the page is opened again."""
+    write(page, WRITTEN)
+    page.run(  # it may be another one by the time of the key, by newer memory
+        "document.querySelector('#writing').addEventListener('keydown', () => {"
+        "window.grey = [document.querySelector('.ghost').textContent, document.querySelector('.offer').textContent] },"
+        "{ once: true, capture: true })"
+    )
+    page.type("#writing", TAB)
+    whole, line = page.run("return window.grey")
+    assert whole.startswith(WRITTEN)
+    assert whole.removeprefix(WRITTEN).strip() in line
+    value = page.run("return document.querySelector('#writing').value")
+    assert value == whole != WRITTEN
+    assert page.run("return document.activeElement.id") == "writing"
+    page.open(page.run("return location.href"))
+    page.until(READY)
+    assert page.run("return document.querySelector('#writing').value") == value
+
+
+def test_escape_refuses_it_and_then_the_keys_do_what_they_always_do(page: Browser) -> None:
+    """Nothing is suggested until the text is another one; Tab leaves the field, Escape closes."""
+    write(page, WRITTEN)
+    page.type("#writing", ESCAPE)
+    assert page.run("return document.querySelector('.ghost em')") is None
+    assert page.run("return document.querySelector('#writing').value") == WRITTEN
+    page.type("#writing", TAB)
+    assert page.run("return document.activeElement.id") == "write-alone"
+    page.type("#writing", " tano")
+    page.until("document.querySelector('.ghost em')")
+    page.type("#writing", ESCAPE)
+    page.type("#writing", ESCAPE)
+    page.until("!document.querySelector('dialog.write').open")
+
+
+def test_a_suggestion_within_a_text_stands_below_it(page: Browser) -> None:
+    """Behind an emoji the cursor's place is right, too."""
+    write(page, WRITTEN)
+    page.run(
+        "const field = document.querySelector('#writing'); field.setRangeText('\N{GRINNING FACE} ', 0, 0, 'preserve')"
+    )
+    page.run("document.querySelector('#writing').setSelectionRange(10, 10)")
+    page.until("document.querySelector('.offer').textContent && !document.querySelector('.ghost em')")
+
+
+def test_a_key_of_a_folder_is_told_why_it_writes_alone(front: Served, window: Browser) -> None:
+    key = people.invite(front.people, "anna", folders=("letters",))
+    try:
+        opened_with(window, front, key)
+        window.click("[data-does=write]")
+        window.type("#writing", WRITTEN)
+        window.until("document.querySelector('.offer').textContent.includes('reads some folders alone')")
+        assert window.run("return document.querySelector('hocket-link').hidden") is True
+        window.type("#writing", ESCAPE)
+        ask(window)
+        assert window.texts("button.left") == []
+        window.click(".why")
+        window.until("document.querySelector('dialog .error')")
+    finally:
+        front.people.unlink()
+        window.run("sessionStorage.clear()")
+    assert all("401" in line or "403" in line for line in window.complaints())
+
+
+def opened_with(window: Browser, front: Served, key: str) -> None:
+    window.open(front.url)
+    window.run("localStorage.clear(); sessionStorage.clear()")
+    window.open(front.url)
+    window.until("document.querySelector('hocket-key').hidden === false")
+    window.type("#key", key + ENTER)
+    window.until(READY)
+
+
+def test_the_group_is_drawn_around_its_answer(tiny_models: dict[str, Path], window: Browser) -> None:
+    """Over devices that ask each other: who answered, and with what share."""
+    with tempfile.TemporaryDirectory(prefix="hk") as name, family(Path(name), tiny_models) as made:
+        made.start_cloud(["anna", "ben"], {"family": ["anna", "ben"]}, gather_s=30.0)
+        made.start_device("anna", "The boiler in the cellar of Elm House was serviced by Karsten Dahl.")
+        made.start_device("ben", BOAT)
+        for device in ("anna", "ben"):
+            made.wait_shared(device)
+        anna = made.devices["anna"]
+        settings = ServeSettings(
+            port=0,
+            device=anna.endpoint("device"),
+            retrieval=anna.endpoint("device-retrieval"),
+            max_tokens=TOKENS,
+        )
+        with gateway(settings) as port:
+            window.open(f"http://127.0.0.1:{port}")
+            window.until(READY)
+            window.type("#model", "hocket-graph")
+            ask(window, OF_BOAT)
+            (line,) = window.texts("hocket-group li")
+            assert line.startswith("ben answered, with ")
+            assert window.run("return document.querySelectorAll('hocket-group circle.answered').length") == 1
+
+
+def test_who_declined_and_who_was_not_there_is_told_apart(page: Browser) -> None:
+    """By the notices, as they come, and by the way and the sources at the end."""
+    answer = {
+        "notices": [
+            "ben knows nothing of it: nothing is near enough",
+            "carl, whose summaries match, is not connected",
+            "dora has not answered within 2 s",
+            "most of its words are in no passage",
+        ],
+        "routing": {"matched": ["emil", "ben", "carl", "finn"]},
+        "sources": [{"device": "emil", "share": 0.25}, {"device": "emil", "share": 0.5}, {"device": "", "share": 0.25}],
+    }
+    found = page.run("return import('/page/answers.js').then(m => m.devicesOf(arguments[0]))", answer)
+    states = {each["name"]: each["state"] for each in found}
+    assert states == {
+        "emil": "answered",
+        "ben": "declined",
+        "carl": "absent",
+        "dora": "absent",
+        "finn": "asked",
+    }
+    assert next(each["share"] for each in found if each["name"] == "emil") == pytest.approx(0.75)

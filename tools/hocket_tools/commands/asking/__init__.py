@@ -1,0 +1,1 @@
+"""Commands that ask, chat, complete text, and explain answers."""

@@ -1,0 +1,45 @@
+"""`hocket forget`: removes records of requests, so that `hocket explain` knows nothing of them any more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+EXAMPLE = """Examples:
+
+hocket forget 3f2a
+
+hocket forget --all"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("forget", epilog=EXAMPLE)(forget)
+
+
+def forget(
+    numbers: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ID]…", help="Requests by their numbers, or how these begin: hocket explain --list."),
+    ] = None,
+    *,
+    everything: Annotated[bool, typer.Option("--all", help="Every record of this side.")] = False,
+    side: Annotated[Literal["device", "cloud"], typer.Option(help="Whose records.")] = "device",
+    home: Annotated[Path | None, typer.Option(metavar="PATH", help="The pair's folder.", envvar="HOCKET_HOME")] = None,
+) -> None:
+    """Remove what is recorded of requests: question, passages found, times. The text is gone from the file, too.
+
+    Documents stay (hocket documents --remove), and so do the sums of bytes that hocket audit prints. A daemon that
+    should keep no records has no `decisions` in its file.
+    """
+    from hocket_daemon.serving.records import decisions
+    from hocket_tools.pair.home import Home
+
+    if bool(numbers) == everything:
+        raise typer.BadParameter("name requests, or say --all", param_hint="ID")
+    path = Home.find(home).decisions(side)
+    chosen = None if everything else [decisions.named(path, number).id for number in numbers or ()]
+    count = decisions.forget(path, chosen)
+    typer.echo(f"forgotten: {count} record{'' if count == 1 else 's'} of the {side}")

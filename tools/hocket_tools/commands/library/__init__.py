@@ -1,0 +1,1 @@
+"""Commands for documents, search, stores and graphs."""

@@ -1,0 +1,1 @@
+"""Commands for keys, members, and what has left."""

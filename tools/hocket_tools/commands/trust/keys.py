@@ -1,0 +1,264 @@
+"""`hocket keys`: this machine's key, and the machines it knows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from hocket_bus.trust.keys import Peer
+
+app = typer.Typer(
+    help="Who this machine is, and what other machines may do here, over tcp.",
+    epilog="To pair a laptop with a server: `hocket keys show` on each prints the one command for the other.",
+    no_args_is_help=True,
+)
+
+
+def register(hocket: typer.Typer) -> None:
+    """Add the commands."""
+    hocket.add_typer(app, name="keys")
+
+
+Home = Annotated[
+    Path | None, typer.Option("--home", metavar="PATH", help="The pair in this folder.", envvar="HOCKET_HOME")
+]
+At = Annotated[str, typer.Option(metavar="ENDPOINT", help="Where others reach this machine, if they do.")]
+
+
+@app.command(epilog="Example: hocket keys new")
+def new(home: Home = None, at: At = "") -> None:
+    """Make this machine's key; once is enough."""
+    from hocket_bus.sockets import new_key_pair
+    from hocket_bus.trust import keys
+
+    _check(at)
+    folder = _folder(home)
+    keys.write_own(folder, new_key_pair())
+    show(home, at)
+
+
+@app.command(epilog="Example: hocket keys show --at tcp://server:7000")
+def show(home: Home = None, at: At = "") -> None:
+    """Print this machine's key, its fingerprint, and what to type on the other machine.
+
+    The fingerprint in a group is that of the key under which other devices seal what only this one may read.
+    """
+    import platform
+
+    from hocket_bus.trust import pins
+    from hocket_bus.trust.keys import Keys, fingerprint
+    from hocket_bus.trust.sealing import SealingKey
+
+    _check(at)
+    own = Keys(_folder(home)).own
+    name = platform.node().split(".")[0] or "peer"
+    where = f" --at {at}" if at else ""
+    typer.echo(f"key          {own.public}")
+    typer.echo(f"fingerprint  {fingerprint(own.public)}")
+    typer.echo(f"in a group   {pins.fingerprint(SealingKey.of_secret(own.secret).public)}")
+    typer.echo("On the other machine:")
+    typer.echo(f"  hocket keys allow {name} '{own.public}'{where}")
+
+
+@app.command(epilog="Example: hocket keys allow server 'KEY' --at tcp://server:7000")
+def allow(
+    name: Annotated[str, typer.Argument(help="What to call that machine here.")],
+    key: Annotated[str, typer.Argument(help="Its key, as `hocket keys show` prints it there.")],
+    at: Annotated[str, typer.Option(metavar="ENDPOINT", help="Where it is reached, if this machine connects.")] = "",
+    may: Annotated[
+        str, typer.Option(metavar="RIGHT,…", help="What it may do here: pair, ask, documents, watch, drain.")
+    ] = "",
+    home: Home = None,
+) -> None:
+    """Say what a machine may do here; what was said of it before is replaced.
+
+    With --at it is trusted to be the one at that address, and may do nothing here: this machine connects to it. Without
+    --at and --may it may pair: lead sessions of its questions, as a laptop does on its server.
+
+    pair: sessions; ask: questions, and their answers; documents: ingest, remove, list and read them; watch: status and
+    metrics, as far as they are its own; drain: end the daemon, or cut a device off from its cloud.
+    """
+    from hocket_bus.trust.keys import changing_peers, fingerprint, listed, read_peers, write_peers
+
+    _check(at)
+    folder = _folder(home)
+    peer = _peer(key, at, may)
+    with changing_peers(folder):
+        peers = read_peers(folder)
+        write_peers(folder, peers | {name: peer})
+    if name in peers and peers[name].key != key:
+        typer.echo(f"{name} had another key, {fingerprint(peers[name].key)}, which is no longer allowed")
+    if name in peers and peers[name].endpoint not in ("", at):
+        typer.echo(f"{name} was connected to at {peers[name].endpoint}, and is no longer; --at says where")
+    typer.echo(f"{name} {fingerprint(key)} is allowed; compare with the fingerprint that it shows")
+    here = listed(peer.rights - {"dial"})
+    typer.echo(f"it may here: {here or 'nothing; this machine connects to it'}")
+    typer.echo(taken_over(home))
+
+
+@app.command(epilog="Example: hocket keys revoke laptop")
+def revoke(name: Annotated[str, typer.Argument(help="What that machine is called here.")], home: Home = None) -> None:
+    """Let a machine connect no more; daemons that run here let it go at once."""
+    from hocket_bus.errors import BadRequest
+    from hocket_bus.trust.keys import changing_peers, read_peers, write_peers
+
+    folder = _folder(home)
+    with changing_peers(folder):
+        peers = read_peers(folder)
+        if name not in peers:
+            raise BadRequest(f"no machine is called '{name}' here", "see: hocket keys list")
+        write_peers(folder, {other: peer for other, peer in peers.items() if other != name})
+    typer.echo(f"{name} is no longer allowed")
+    typer.echo(taken_over(home))
+
+
+@app.command(epilog="Example: hocket keys forget ben")
+def forget(
+    name: Annotated[str, typer.Argument(help="What that device of the group calls itself.")], home: Home = None
+) -> None:
+    """Forget the key that a device of the group was first seen with; its next one is taken in its place.
+
+    Compare fingerprints with its owner before: `hocket keys show` there, `hocket keys list` here.
+    """
+    from hocket_tools.pair.home import Home as Pair
+
+    Pair.find(home).pins().forget(name)
+    typer.echo(f"the key of {name} is forgotten; the next one that it shows is pinned")
+
+
+@app.command(epilog="Example: hocket keys pin ben abcd-efgh-ijkl-mnop-qrst")
+def pin(
+    name: Annotated[str, typer.Argument(help="What that device of the group calls itself.")],
+    fingerprint: Annotated[str, typer.Argument(help="What `hocket keys show` prints there: in a group.")],
+    home: Home = None,
+) -> None:
+    """Say that a device of the group is who it says it is: its owner has told you this fingerprint.
+
+    Until then its key is what the cloud has told of it. With drafts_for = \\["*"] it gets drafts from then on.
+    """
+    from hocket_tools import console
+    from hocket_tools.pair.home import Home as Pair
+
+    Pair.find(home).pins().pin(name, fingerprint)
+    typer.echo(console.one_line(f"{name} is pinned by hand; another key under its name is refused"))
+
+
+@app.command("list", epilog="Example: hocket keys list --json")
+def list_peers(
+    home: Home = None, as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False
+) -> None:
+    """The machines known here, what each may do, and the devices of the group whose keys are pinned."""
+    from hocket_bus.trust.keys import read_peers
+    from hocket_tools.console import print_json
+    from hocket_tools.pair.home import Home as Pair
+
+    peers = sorted(read_peers(_folder(home)).items())
+    pins = Pair.find(home).pins()
+    pinned, by_hand = sorted(pins.names().items()), pins.by_hand()
+    if as_json:
+        print_json(_records(peers, pinned, by_hand))
+    else:
+        _show_peers(peers)
+        if pinned or by_hand:
+            _show_pinned(pinned, by_hand)
+
+
+def _records(
+    peers: list[tuple[str, Peer]], pinned: list[tuple[str, bytes]], by_hand: dict[str, str]
+) -> list[dict[str, object]]:
+    from hocket_bus.trust import pins
+    from hocket_bus.trust.keys import fingerprint, listed
+
+    of_peers = [
+        {
+            "name": name,
+            "key": peer.key,
+            "fingerprint": fingerprint(peer.key),
+            "endpoint": peer.endpoint,
+            "may": listed(peer.rights).split(","),
+            "pinned": False,
+        }
+        for name, peer in peers
+    ]
+    of_group = [
+        {
+            "name": name,
+            "key": public.hex(),
+            "fingerprint": pins.fingerprint(public),
+            "endpoint": "",
+            "may": [],
+            "pinned": True,
+            "by_hand": name in by_hand,
+        }
+        for name, public in pinned
+    ]
+    return [*of_peers, *of_group]
+
+
+def _show_peers(peers: list[tuple[str, Peer]]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from hocket_bus.trust.keys import fingerprint, listed
+    from hocket_tools import console
+
+    table = Table("name", "fingerprint", "may", "reached at")
+    for name, peer in peers:
+        told = (name, fingerprint(peer.key), listed(peer.rights), peer.endpoint or "-")
+        table.add_row(*(Text(console.one_line(each)) for each in told))
+    console.out().print(table)
+
+
+def _show_pinned(pinned: list[tuple[str, bytes]], by_hand: dict[str, str]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from hocket_bus.trust.pins import fingerprint
+    from hocket_tools import console
+
+    table = Table("device of the group", "fingerprint in a group", "pinned")
+    seen = {name: fingerprint(public) for name, public in pinned}
+    for name, shown in sorted((by_hand | seen).items()):
+        table.add_row(Text(console.one_line(name)), shown, "by hand" if name in by_hand else "at first sight")
+    console.out().print(table)
+
+
+def taken_over(home: Path | None) -> str:
+    """Let the daemons that run here take new keys over; a line that says which do."""
+    from hocket_tools.pair import processes
+    from hocket_tools.pair.home import Home as Pair
+
+    reloaded = processes.reload(Pair.find(home))
+    if reloaded:
+        return f"taken over by what runs here: {', '.join(reloaded)}"
+    return "no daemon of this folder runs; services take it over with: systemctl reload 'hocket-*'"
+
+
+def _peer(key: str, at: str, may: str) -> Peer:
+    """What was said of a machine. Raises BadRequest."""
+    from hocket_bus.errors import BadRequest
+    from hocket_bus.trust.keys import Peer, rights
+
+    named = rights(name.strip() for name in may.split(",") if name)
+    if at:
+        named |= {"dial"}
+    elif "dial" in named:
+        raise BadRequest("'dial' is for a machine with an address", "add --at ENDPOINT, or leave it out")
+    return Peer(key, at, named or Peer(key).rights)
+
+
+def _check(at: str) -> None:
+    """Raises BadConfiguration for an address that is given and none."""
+    from hocket_bus.endpoints import check_endpoint
+
+    if at:
+        check_endpoint(at)
+
+
+def _folder(home: Path | None) -> Path:
+    from hocket_tools.pair.home import Home as Pair
+
+    return Pair.find(home).at / "keys"

@@ -71,7 +71,7 @@ def test_a_file_at_which_llama_cpp_ends_the_process_is_refused_in_one_line(
     (tmp_path / "sitecustomize.py").write_text(
         "import os, sys\n"
         "if 'hocket_daemon.engine.opening.tried' in sys.orig_argv:\n"
-        "    from hocket_daemon.engine.backends import llama\n"
+        "    from hocket_daemon.engine.backends.llamacpp import llama\n"
         f"    llama.Model.__init__ = lambda *_: {with_it}\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,6 +17,12 @@ PACKAGES = (
 )
 OWN = {"self", "cls"}
 ASKING = ("is_", "has_", "can_", "may_", "needs_")
+VAGUE = re.compile(
+    r"(what|whether|how|of|where|those|as|one|who|which|when|that|such|some|none|nothing|all|each|and|or|but|so|if|in|at"
+    r"|by|for|from|behind|before|after|with|without|while|why|only|not|no|does|is|are|has|may|it|its|they|these|this"
+    r"|another|anything|everything|somebody|nobody|also|here|there|now|to|up|on|both|either|neither|every)\b",
+    re.IGNORECASE,
+)
 QUESTIONS = {"due_s", "fits", "idle", "left_s", "passed", "waiting"}
 
 
@@ -67,6 +74,20 @@ def functions(path: Path) -> list[Function]:
         for node in nodes(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
+
+
+def methods(paths: Iterable[Path]) -> list[int]:
+    """Count the methods of each class."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    classes = [node for path in paths for node in nodes(path) if isinstance(node, ast.ClassDef)]
+    return [sum(isinstance(member, kinds) for member in each.body) for each in classes]
+
+
+def vague_docstrings(paths: Iterable[Path]) -> list[str]:
+    """Return the docstrings that begin with neither a verb nor a plain noun phrase, as "Whether …" does."""
+    described = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)
+    texts = [ast.get_docstring(node) for path in paths for node in nodes(path) if isinstance(node, described)]
+    return [text for text in texts if text and VAGUE.match(text)]
 
 
 def module_of(path: Path) -> str:

@@ -1,6 +1,7 @@
 """Which files a question passes on its way to its first draft, and that draft on its way to its reader; by running.
 
-A key on its way to its suggestion, and a document on its way into the index, are counted alike.
+A key on its way to its suggestion, a document on its way into the index, and a question over HTTP on its way to the
+first chunk of its answer with a token, are counted alike.
 
 A pair with tiny models runs in this process, each daemon on a thread. A profile function sees every call of a Python
 function of the five packages on four threads: the client's two, the device daemon's main loop and its compute thread.
@@ -20,6 +21,7 @@ what runs while a module is imported, are not seen.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tempfile
@@ -27,15 +29,18 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from http.client import HTTPConnection
 from pathlib import Path
 from types import CodeType, FrameType
 
 from harness import Pair, pair
+from serving import running_gateway
 
 from conftest import save_tiny_model
 from hocket_bus.messages import Draft, Ingest, Ingested
+from hocket_gateway.settings import ServeSettings
 from hocket_retrieval.config import RetrievalConfig
 from hocket_retrieval.service.daemon import Daemon
 from hocket_tools.caller import Caller
@@ -228,6 +233,43 @@ def to_suggestion() -> Way:
                 sys.setprofile(None)
                 found.append(_way(recorder.calls, BESIDE_A_KEY))
     return _usual(found)
+
+
+def to_first_chunk() -> Way:
+    """From a request over HTTP to the event that has the first token: threads of the gateway and of the device."""
+    recorder, found = Recorder(), []
+    with tempfile.TemporaryDirectory(prefix="hk") as folder, _running(recorder, Path(folder)) as parts:
+        before = set(threading.enumerate())
+        with running_gateway(ServeSettings(port=0, device=parts.endpoint("device"))) as (port, _):
+            _stream_over_http(port, "The first question meets what is made once.")
+            recorder.threads |= {thread.ident or 0: thread.name for thread in {*threading.enumerate()} - before}
+            for number in range(QUESTIONS):
+                time.sleep(0.2)  # what the last question left to do
+                recorder.calls = []
+                _stream_over_http(port, f"Who keeps the letters of house {number}?")
+                calls, recorder.calls = recorder.calls, []
+                found.append(_way(calls[: _first_chunk(calls) + 1]))
+    return _usual(found)
+
+
+def _stream_over_http(port: int, question: str) -> None:
+    """Ask by OpenAI's chat completions, and read all events."""
+    body = {
+        "model": "hocket",
+        "stream": True,
+        "max_tokens": TOKENS,
+        "messages": [{"role": "user", "content": question}],
+    }
+    connection = HTTPConnection("127.0.0.1", port, timeout=WAIT_S)
+    with closing(connection):
+        connection.request("POST", "/v1/chat/completions", json.dumps(body), {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        assert response.status == 200
+        assert b"[DONE]" in response.read()
+
+
+def _first_chunk(calls: list[Call]) -> int:
+    return next(at for at, call in enumerate(calls) if call.returns and call.is_of("openai_api/chat.py", "token"))
 
 
 def to_searchable() -> Way:

@@ -62,8 +62,8 @@ def test_memory_that_is_on_its_way_is_waited_for(device: ScriptedDevice) -> None
 
 def test_another_threads_update_is_waited_for(device: ScriptedDevice) -> None:
     """None is an answer behind `wait_s` alone."""
+    device.hold()  # before the first answer is on its way
     with Client(device.endpoint, connect_s=WAIT_S) as client, client.compose("one") as composer:
-        device.hold()
         found: list[str | None] = []
         waiting = threading.Thread(target=lambda: found.append(text_of(composer.wait(WAIT_S))))
         waiting.start()

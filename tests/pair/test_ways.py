@@ -1,4 +1,4 @@
-"""How far a question, a draft, a key and a document go: the files that control passes through (tests/ways.py)."""
+"""Files that control passes through for a question, a draft, a key, a document, and a question over HTTP."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from ways import Way, to_searchable, to_suggestion, ways
+from ways import Way, to_first_chunk, to_searchable, to_suggestion, ways
 
 # 24 and 18 were the aims; which of several cloud daemons a session is with (serving/cluster.py) is one file more.
-TO_THE_DRAFT, TO_THE_READER, TO_A_SUGGESTION, TO_THE_INDEX = 25, 19, 18, 20
+TO_THE_DRAFT, TO_THE_READER, TO_A_SUGGESTION, TO_THE_INDEX, TO_A_CHUNK = 25, 19, 17, 20, 41  # they only fall
 
 
 @pytest.mark.slow
@@ -27,6 +27,14 @@ def shortest(measured: Callable[[], Way], bound: int) -> Way:
     while len(ways[-1].through) > bound and len(ways) < 3:
         ways.append(measured())
     return min(ways, key=lambda way: len(way.through))
+
+
+@pytest.mark.slow
+def test_a_question_over_http_goes_no_farther() -> None:
+    """Through the gateway, its client and the device daemon."""
+    chunk = shortest(to_first_chunk, TO_A_CHUNK)
+    assert len(chunk.through) <= TO_A_CHUNK, sorted(chunk.through)
+    assert {"hocket_gateway/openai_api/chat.py", "hocket_daemon/aggregation/leader.py"} <= chunk.through
 
 
 @pytest.mark.slow

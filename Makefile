@@ -16,7 +16,7 @@ help: ## list the targets
 		printf '  make %-13s %s\n' "$$name" "$$what"; done
 
 demo: install ## start the pair on this machine, ask a question of each side and one of both, stop everything
-	@$(BIN)/hocket model get smollm2 || echo 'the bundled models sing instead' >&2
+	@$(BIN)/hocket model get smollm2 || echo 'the bundled models answer instead' >&2
 	@$(BIN)/hocket demo
 
 # Most tests wait for sockets and processes, so four at a time pay on two cores; a file's tests share what they start.

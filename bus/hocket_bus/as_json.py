@@ -1,8 +1,8 @@
-"""Records as JSON: the one encoder of whatever programs read, from the command line and over HTTP. Pure.
+"""JSON encoder for records: everything that programs read, from the command line and over HTTP, is written by it. Pure.
 
-JSON here is strict (RFC 8259), in UTF-8 and on one line by every program's idea of a line: what some take for its end,
-or a terminal for a command, is escaped. A number that is not finite is null, as JSON has none. A lone surrogate, which
-stands in the name of a file that is not UTF-8, stays an escape, so that a program can still open the file.
+JSON here is strict (RFC 8259), encoded in UTF-8, and on one line in the view of every program: characters that some
+take for the end of a line, or a terminal for a command, are escaped. A number that is not finite becomes null, as JSON
+has none. A lone surrogate, as in a file name that is not UTF-8, stays an escape, so that a program can open the file.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ _ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # JSON itself esc
 
 
 def encoded(value: object) -> bytes:
-    """`value` as JSON in UTF-8, without a line break. Raises TypeError for what is no record, as a function is none."""
+    """Return `value` as JSON in UTF-8, without a line break. Raises TypeError for a value without a JSON form."""
     return _ESCAPED.sub(_escape, _dumped(value, separators=(",", ":"))).encode()
 
 
 def text(value: object) -> str:
-    """The same as a string, with a blank behind each comma and colon."""
+    """Return `value` as a string of JSON on one line, with a blank after each comma and colon."""
     return _ESCAPED.sub(_escape, _dumped(value))
 
 
 def indented(value: object) -> str:
-    """The same for a file that people read, too: a field a line, and a line break behind the last."""
+    """Return `value` as JSON for a file that people read, too: one field per line, and a line break at the end."""
     return _ESCAPED.sub(_escape, _dumped(value, indent=2)) + "\n"
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 - whatever JSON has
-    """`value` of what JSON has: a record by the names of its fields, bytes in hexadecimal, a set in order.
+    """Return `value` in JSON's types: a record as a dict by field name, bytes in hexadecimal, a set sorted.
 
-    A record that is one of several kinds names its own, as `type`, where it says which it is.
+    A tagged record, one of several kinds, carries its tag in its tag field, such as `type`.
     """
     fields = _fields(value)
     if fields is not None:
@@ -70,7 +70,7 @@ def _dumped(value: object, **layout: Any) -> str:  # noqa: ANN401 - as json.dump
 
 
 def _fields(value: object) -> Mapping[Any, object] | None:
-    """The fields of a record, the items of a mapping; None for anything else."""
+    """Return the fields of a record or the items of a mapping; None for anything else."""
     if isinstance(value, msgspec.Struct):
         config = value.__struct_config__
         named: dict[str, object] = {str(config.tag_field): config.tag} if config.tag is not None else {}
@@ -85,7 +85,7 @@ def _fields(value: object) -> Mapping[Any, object] | None:
 
 
 def _key(name: object) -> str:
-    """The name of a field, or what stands for it where it is none."""
+    """Return a mapping's key as a string: itself if it is one in JSON, else its JSON text."""
     found = plain(name)
     return found if isinstance(found, str) else text(found)
 

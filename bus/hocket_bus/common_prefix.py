@@ -1,4 +1,4 @@
-"""What two texts, or two lists of ids, have in common at their beginnings."""
+"""Common prefix of two texts, or of two lists of ids."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def common_prefix_length(first: Sequence[object], second: Sequence[object]) -> int:
-    """How many elements both begin with; by halves, whose comparison costs no loop here."""
+    """Return the length of the common prefix. A binary search over slices avoids a Python loop over the elements."""
     low, high = 0, min(len(first), len(second))
     while low < high:
         middle = (low + high + 1) // 2

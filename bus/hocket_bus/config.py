@@ -1,4 +1,4 @@
-"""Configuration: one TOML file per daemon, read into one frozen record; unknown keys are refused by name.
+"""Configuration: one TOML file per daemon, read into one frozen record. Unknown keys are refused by name.
 
 Relative paths in a file begin at its folder, so that a folder with its files can be moved and copied. Keys that few
 people have a reason to change stand together in the table [expert], each with its own table's name before it.
@@ -31,7 +31,7 @@ FOR_EXPERTS = Meta(extra={EXPERT: True})  # of a key that stands in [expert]
 
 
 def load(path: Path, kind: type[T]) -> T:
-    """The configuration in the TOML file `path`. Raises BadConfiguration with the line to mend."""
+    """Read the configuration in the TOML file `path`. Raises BadConfiguration that names what to correct."""
     path = path.absolute()
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # some editors write a mark
@@ -45,22 +45,22 @@ def load(path: Path, kind: type[T]) -> T:
 
 
 def quoted(value: str | int | Sequence[str]) -> str:
-    """A value as a file has it; of strings TOML escapes what JSON escapes, and DEL."""
+    """Return a value in TOML's syntax. TOML escapes in strings what JSON escapes, and DEL."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def path_from(folder: Path, value: str) -> str:
-    """A path as it is from `folder`; empty where it is none."""
+    """Return a path resolved against `folder`, with `~` expanded; an empty one stays empty."""
     return str(folder / paths.expanded(Path(value))) if value else ""
 
 
 def endpoint_from(folder: Path, value: str) -> str:
-    """An endpoint, the path of an ipc one as it is from `folder`."""
+    """Return an endpoint; the path of an ipc endpoint is resolved against `folder`."""
     return IPC + path_from(folder, value.removeprefix(IPC)) if value.startswith(IPC) else value
 
 
 def located(values: dict[str, Any], kind: type[msgspec.Struct], folder: Path) -> dict[str, Any]:
-    """`values` with every relative path in them taken from `folder`."""
+    """Return `values` with every relative path in them resolved against `folder`."""
     info = msgspec.inspect.type_info(kind)
     assert isinstance(info, StructType)
     return _located(values, info, folder)
@@ -81,7 +81,7 @@ def _placed(value: object, type: Type | None, folder: Path) -> object:
 
 
 def from_values(values: dict[str, Any], kind: type[T], origin: str) -> T:
-    """The same from plain values; `origin` names them in errors."""
+    """Build a configuration record from plain values; `origin` names them in errors. Raises BadConfiguration."""
     values = _gathered(values, kind, origin)
     _refuse_unknown(values, kind, origin, "")
     try:
@@ -103,17 +103,17 @@ def _refuse_unknown(values: dict[str, Any], kind: type[msgspec.Struct], origin: 
 
 
 def expert_keys(kind: type[msgspec.Struct]) -> set[str]:
-    """The keys of a file that stand in [expert], by dotted name."""
+    """Return the dotted names of the keys that belong in [expert]."""
     return {name for name, is_expert in _keys(kind).items() if is_expert}
 
 
 def is_for_experts(type: Type) -> bool:
-    """Whether a field of this type stands in [expert]."""
+    """Tell whether a field of this type belongs in [expert]."""
     return isinstance(type, Metadata) and bool((type.extra or {}).get(EXPERT))
 
 
 def _keys(kind: type[msgspec.Struct]) -> dict[str, bool]:
-    """Every key of a file by dotted name, and whether it stands in [expert]."""
+    """Return every key of a file by its dotted name, and whether it belongs in [expert]."""
     info = msgspec.inspect.type_info(kind)
     assert isinstance(info, StructType)
     return dict(_named(info, ""))
@@ -129,7 +129,7 @@ def _named(info: StructType, table: str) -> Iterator[tuple[str, bool]]:
 
 
 def _gathered(values: dict[str, Any], kind: type[msgspec.Struct], origin: str) -> dict[str, Any]:
-    """`values` with those of [expert] in their own tables. Raises BadConfiguration for a key in the wrong place."""
+    """Move the values of [expert] into their own tables. Raises BadConfiguration for a key in the wrong place."""
     rest = {name: dict(value) if isinstance(value, dict) else value for name, value in values.items()}
     expert = rest.pop(EXPERT, {})
     if not isinstance(expert, dict):
@@ -150,7 +150,7 @@ def _gathered(values: dict[str, Any], kind: type[msgspec.Struct], origin: str) -
 
 
 def flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """The values of tables by dotted name."""
+    """Return the values of nested tables in one dict by dotted name."""
     found: dict[str, Any] = {}
     for name, value in values.items():
         found |= flat(value, f"{before}{name}.") if isinstance(value, Mapping) else {before + name: value}

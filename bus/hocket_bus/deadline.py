@@ -8,21 +8,21 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """`at_s` is on the scale of time.monotonic()."""
+    """A moment by which a wait must end; `at_s` is on the scale of time.monotonic()."""
 
     at_s: float
 
     @classmethod
     def after(cls, seconds: float) -> Deadline:
-        """The deadline `seconds` from now."""
+        """Return the deadline `seconds` from now."""
         return cls(time.monotonic() + seconds)
 
     @property
     def left_s(self) -> float:
-        """Seconds left, never negative."""
+        """Return the seconds left, never negative."""
         return max(0.0, self.at_s - time.monotonic())
 
     @property
     def passed(self) -> bool:
-        """Whether the point lies in the past."""
+        """Tell whether the deadline has passed."""
         return time.monotonic() >= self.at_s

@@ -8,20 +8,20 @@ from .messages import Message
 
 
 class Gate(Protocol):
-    """Stands before a link to another machine."""
+    """A check of every message before a link to another machine sends it."""
 
     def check(self, message: Message) -> None:
-        """Raises Forbidden where `message` must not leave."""
+        """Raise Forbidden if `message` must not leave this machine."""
 
     def count(self, message: Message, size_bytes: int) -> None:
-        """ZeroMQ has taken the frames of `message`. Called in the loop of the bus; must not block."""
+        """Count a message that ZeroMQ has taken for sending. Called in the loop of the bus; must not block."""
 
 
 class Open:
-    """The gate of links that stay on one side: clients and retrieval daemons."""
+    """A gate that lets everything pass, for links that stay on one side: clients and retrieval daemons."""
 
     def check(self, message: Message) -> None:
-        """Everything passes."""
+        """Let every message pass."""
 
     def count(self, message: Message, size_bytes: int) -> None:
-        """Nothing is counted."""
+        """Count nothing."""

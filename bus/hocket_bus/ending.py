@@ -1,4 +1,4 @@
-"""A daemon that is told to end does so, whatever its threads are held up by.
+"""Forced exit of a daemon that was told to end, in case its threads are blocked.
 
 A signal's handler runs on the main thread, which may never come to it: a tokenizer or a template loops there, or native
 code does not return. A thread of its own hears of the signal all the same, and ends the process once its time is up.
@@ -25,7 +25,7 @@ log = structlog.get_logger(__name__)
 
 
 class Ending:
-    """Made on the main thread, once in a process: from then on an end that does not come is forced."""
+    """A watchdog of the process's end: it forces an end that does not come. Made once, on the main thread."""
 
     def __init__(self) -> None:
         self._until_s = self._named_s = inf
@@ -35,12 +35,12 @@ class Ending:
         threading.Thread(target=self._watch, name="ending", daemon=True).start()
 
     def by(self, moment_s: float) -> None:
-        """The main loop knows that the end is due, and is there END_S after this moment of the monotonic clock."""
+        """Set the limit to END_S after `moment_s` on the monotonic clock; the main loop calls it as it ends."""
         self._named_s = moment_s + END_S
         os.write(self._heard_at, bytes([_NAMED]))
 
     def _watch(self) -> None:
-        """Signals and what the main loop says of them come in their order."""
+        """Read signals and the main loop's new limits in their order, and end the process when the time is up."""
         poll = select.poll()
         poll.register(self._heard, select.POLLIN)
         while (left_s := self._until_s - time.monotonic()) > 0:

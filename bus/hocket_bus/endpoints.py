@@ -1,4 +1,4 @@
-"""Addresses of daemons: which are well-formed, where their streams are, and who holds a path. Opens no socket."""
+"""Addresses of daemons: their syntax, the endpoints of their streams, and locks on ipc paths. Opens no socket."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._-]+)?\]")
 
 
 def publish_endpoint(endpoint: str, port: int = 0) -> str:
-    """Where the streams of the server at `endpoint` are published: path + '.pub', or its host at `port`.
+    """Return where the server at `endpoint` publishes its streams: path + '.pub', or the same host at `port`.
 
-    0 is the port after its own.
+    0 stands for the port after the server's own.
     """
     if endpoint.startswith("ipc://"):
         return endpoint + ".pub"
@@ -30,25 +30,25 @@ def publish_endpoint(endpoint: str, port: int = 0) -> str:
 
 
 def from_here(endpoint: str) -> str:
-    """Where this machine connects to the server that listens at `endpoint`."""
+    """Return the address at which this machine connects to the server that listens at `endpoint`."""
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
     return f"tcp://{_FROM_HERE[host]}:{port}" if is_tcp(endpoint) and host in _FROM_HERE else endpoint
 
 
 def listens_everywhere(endpoint: str) -> bool:
-    """Whether it stands for all addresses of a machine, so that nobody elsewhere can be told it."""
+    """Tell whether the endpoint means all addresses of a machine; as such it is of no use to other machines."""
     return from_here(endpoint) != endpoint
 
 
 def host_of(endpoint: str) -> str:
-    """The host of `tcp://HOST:PORT`, an IPv6 one without its brackets; empty for ipc, which stays on this machine."""
+    """Return the host of `tcp://HOST:PORT`, IPv6 without brackets; empty for ipc, which stays on this machine."""
     if endpoint.startswith("ipc://"):
         return ""
     return endpoint.removeprefix("tcp://").rpartition(":")[0].strip("[]")
 
 
 def has_address(endpoint: str) -> bool:
-    """Whether the host of a tcp endpoint is an address of this machine, at which it can listen; a name is none."""
+    """Tell whether the host of a tcp endpoint is an address of this machine to listen at. A host name is not one."""
     host = host_of(endpoint)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -61,19 +61,19 @@ def has_address(endpoint: str) -> bool:
 
 
 def is_tcp(endpoint: str) -> bool:
-    """Whether the network carries it, so that it has to be encrypted; files' permissions guard ipc."""
+    """Tell whether traffic crosses the network and must be encrypted; ipc is guarded by the files' permissions."""
     return endpoint.startswith("tcp://")
 
 
 def check_endpoint(endpoint: str) -> None:
-    """Raises BadConfiguration unless `endpoint` is `ipc://PATH` or `tcp://HOST:PORT`, a place to connect to."""
+    """Raise BadConfiguration unless one can connect to `endpoint`, written `ipc://PATH` or `tcp://HOST:PORT`."""
     check_listening(endpoint)
     if listens_everywhere(endpoint):
         raise BadConfiguration(f"{endpoint} is a place to listen, and none to connect to", "name one address")
 
 
 def check_listening(endpoint: str) -> None:
-    """The same for a place to listen, which may be every address of this machine."""
+    """Raise BadConfiguration unless one can listen at `endpoint`, which may mean every address of this machine."""
     if not endpoint.isprintable():
         raise BadConfiguration(f"{endpoint!a} is no endpoint", "leave out line breaks and control characters")
     if endpoint.startswith("ipc://") and endpoint != "ipc://":
@@ -87,7 +87,7 @@ def check_listening(endpoint: str) -> None:
 
 
 def share(endpoint: str) -> None:
-    """Let the group at a bound ipc path when its folder is ours and open to the group, and to nobody else."""
+    """Give the group access to a bound ipc path if its folder is ours and open to the group, and to nobody else."""
     path = Path(endpoint.removeprefix("ipc://"))
     folder = path.parent.stat()
     if folder.st_uid == os.geteuid() and folder.st_mode & 0o017 == 0o010:
@@ -95,14 +95,14 @@ def share(endpoint: str) -> None:
 
 
 def lock_file(endpoint: str) -> Path:
-    """The file that whoever listens at an ipc path holds."""
+    """Return the path of the lock file that a server at an ipc endpoint holds."""
     return Path(endpoint.removeprefix("ipc://") + ".lock")
 
 
 def claim(endpoint: str) -> IO[str] | None:
-    """Keep a second daemon off an ipc path, since binding it again would silently steal it; hold what comes back.
+    """Lock an ipc path against a second daemon, since binding it again would silently steal it.
 
-    Raises BadConfiguration.
+    Hold the file that is returned; None for tcp. Raises BadConfiguration.
     """
     check_listening(endpoint)
     if not endpoint.startswith("ipc://"):

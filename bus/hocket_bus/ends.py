@@ -1,6 +1,6 @@
-"""The ends that a server hears: who greeted, who has gone, and the round trip each told. Pure; knows no socket.
+"""The peers that a server hears: who greeted, who has gone, and the round trip each reported. Pure; knows no socket.
 
-Times are seconds on a clock that stands still while nothing could be read.
+Times are seconds on a clock that stops while nothing can be read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAX_ENDS = 4_096
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An end that greeted is here, or here again, or has gone."""
+    """A peer's arrival, return or departure; the peer has greeted before."""
 
     here: bool
     route: bytes
@@ -36,7 +36,7 @@ class _End:
     here: bool = False  # it greeted, and was not told to have gone
 
     def become(self, here: bool) -> list[Change]:
-        """Note that it is here, or not; the change, if this is one."""
+        """Set whether the peer is here; return the change, if this is one."""
         if self.hello is None or self.here is here:
             return []
         self.here = here
@@ -44,9 +44,9 @@ class _End:
 
 
 class Ends:
-    """At most `max_ends` ends; of more, the one that has been silent for longest goes.
+    """The peers of a server, at most `max_ends`; beyond that the one that has been silent for longest is dropped.
 
-    The changes of each end are here and gone in turn, beginning with here.
+    The changes of each peer alternate between here and gone, beginning with here.
     """
 
     def __init__(self, gone_after_s: float = GONE_AFTER_S, max_ends: int = MAX_ENDS) -> None:
@@ -55,7 +55,7 @@ class Ends:
         self._ends: OrderedDict[bytes, _End] = OrderedDict()  # by when they were heard; other threads read
 
     def receive(self, route: bytes, user: str, now_s: float) -> list[Change]:
-        """Something came from an end. One that had gone is here again."""
+        """Note that something came from a peer. One that had gone is here again."""
         end = self._ends.get(route)
         if end is None or end.user != user:
             return self._meet(_End(route, user, now_s), end)
@@ -64,34 +64,34 @@ class Ends:
         return end.become(here=True)
 
     def greet(self, route: bytes, hello: Hello) -> list[Change]:
-        """An end that was just heard said Hello. The same one again changes nothing; another one replaces it."""
+        """Record the Hello of a peer that was just heard. The same Hello changes nothing; another one replaces it."""
         end = self._ends[route]
         changes = end.become(here=False) if end.hello != hello else []
         end.hello = hello
         return changes + end.become(here=True)
 
     def leave(self, now_s: float) -> Iterator[Change]:
-        """Those that greeted and have been silent for too long go, each one when its change is taken."""
+        """Yield the departures of peers that greeted and have been silent too long; each is gone once it is yielded."""
         silent = takewhile(lambda end: now_s - end.received_s > self._gone_after_s, self._ends.values())
         for end in list(silent):
             yield from end.become(here=False)
 
     def report_rtt(self, route: bytes, rtt_s: float) -> None:
-        """An end that was just heard told the round trip that it knows."""
+        """Record the round trip that a peer, which was just heard, reported."""
         self._ends[route].rtt_s = rtt_s
 
     def rtt_s(self, route: bytes) -> float:
-        """The round trip to an end, as it told it last; 0 when nothing is known."""
+        """Return the round trip to a peer as it last reported it; 0 when nothing is known."""
         end = self._ends.get(route)
         return 0.0 if end is None else end.rtt_s
 
     def received_s(self, route: bytes) -> float:
-        """When an end was heard last; 0 when nothing is known."""
+        """Return when a peer was last heard; 0 when nothing is known."""
         end = self._ends.get(route)
         return 0.0 if end is None else end.received_s
 
     def _meet(self, end: _End, before: _End | None) -> list[Change]:
-        """A new end, in the place of another user's under the same route if there was one."""
+        """Add a new peer; it replaces `before`, another user's peer under the same route."""
         changes = [] if before is None else before.become(here=False)
         self._ends[end.route] = end
         self._ends.move_to_end(end.route)

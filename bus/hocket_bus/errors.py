@@ -1,4 +1,4 @@
-"""Every error hocket raises, split by what the caller can do about it.
+"""The errors that hocket raises, split by what the caller can do about them.
 
 HocketError
 ├── BadRequest            the request cannot be served as it stands: change it
@@ -46,25 +46,25 @@ class HocketError(Exception):
 
 
 class BadRequest(HocketError):
-    """The request cannot be served as it stands."""
+    """A request that cannot be served as it stands."""
 
     code: Code = "bad_request"
 
 
 class BadConfiguration(HocketError):
-    """A configuration file is wrong."""
+    """A mistake in a configuration file."""
 
     code: Code = "bad_configuration"
 
 
 class Unavailable(HocketError):
-    """Something that the request needs is not there now."""
+    """An absence of something that the request needs: it is not there now."""
 
     code: Code = "unavailable"
 
 
 class Busy(Unavailable):
-    """The daemon takes no more work for the moment."""
+    """A refusal because the daemon takes no more work for the moment."""
 
     code: Code = "busy"
 
@@ -74,35 +74,35 @@ class Busy(Unavailable):
 
 
 class Forbidden(Unavailable):
-    """This machine's policy forbids to send it."""
+    """A message that this machine's policy forbids to send."""
 
 
 class DeadlineExceeded(HocketError):
-    """No result came before the deadline."""
+    """A deadline that passed before a result came."""
 
     code: Code = "deadline"
 
 
 class Cancelled(HocketError):
-    """The request was stopped before its result."""
+    """A request that was stopped before its result."""
 
     code: Code = "cancelled"
 
 
 class ProtocolError(HocketError):
-    """The other end speaks another protocol, or breaks this one."""
+    """A breach of the protocol: the peer breaks it, or speaks another one."""
 
     code: Code = "protocol"
 
 
 class Untrusted(ProtocolError):
-    """One end does not know the other one's key."""
+    """A lack of trust: one end does not know the other one's key, or gives it no right to this."""
 
     code: Code = "untrusted"
 
 
 class BadMessage(ProtocolError):
-    """These bytes are not a message of this protocol."""
+    """Bytes that are not a message of this protocol."""
 
     code: Code = "bad_message"
 
@@ -128,7 +128,7 @@ _BY_CODE: dict[str, type[HocketError]] = {
 
 
 def from_code(code: str, text: str, remedy: str, retry_after_s: float = 0.0) -> HocketError:
-    """The exception that a wire error stands for."""
+    """Return the exception that a wire error stands for."""
     if code == Busy.code:
         return Busy(text, remedy, retry_after_s)
     return _BY_CODE.get(code, HocketError)(text, remedy)

@@ -1,4 +1,4 @@
-"""Moving estimates of a figure that is measured again and again: its value now, and its average (DRAGON §5.2)."""
+"""Moving estimates of a figure that is measured repeatedly: its current value and its average (DRAGON §5.2)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Estimate:
 
     @property
     def now(self) -> float:
-        """The real-time estimate; of two measurements the lower one."""
+        """The real-time estimate: the median of the latest measurements, the lower one of two."""
         ordered = sorted(self._latest)
         return ordered[(len(ordered) - 1) // 2] if ordered else 0.0
 
     def add(self, measured: float) -> None:
-        """Take a measurement."""
+        """Add a measurement to both figures."""
         self.average = (1 - WEIGHT) * self.average + WEIGHT * measured if self._latest else measured
         self._latest.append(measured)
         self.count += 1

@@ -1,4 +1,4 @@
-"""Errors as messages, and back: the one place that cuts their texts to the bounds that readers check."""
+"""Errors as messages, and back. Only this module cuts their texts to the bounds that readers check."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MAX_RETRY_S = 86_400.0
 
 
 def error_message(error: HocketError, request: bytes = b"") -> Error:
-    """The refusal of a request; `request` is empty for bytes that could not be read."""
+    """Return the message that refuses a request; `request` is empty for bytes that could not be read."""
     return Error(
         code=error.code,
         text=notice_text(error.text),
@@ -21,13 +21,13 @@ def error_message(error: HocketError, request: bytes = b"") -> Error:
 
 
 def failed(error: HocketError, request: bytes, seq: int) -> Failed:
-    """The end of a stream."""
+    """Return the message that ends a stream with an error."""
     text, remedy = notice_text(error.text), notice_text(error.remedy)
     return Failed(request=request, seq=seq, code=error.code, text=text, remedy=remedy)
 
 
 def refused(error: HocketError, session: bytes, epoch: int) -> Refused:
-    """What tells a device that this side cannot take part, and when it can."""
+    """Return the message that tells a device that this side cannot take part, and when it can."""
     return Refused(
         session=session,
         epoch=epoch,
@@ -39,7 +39,7 @@ def refused(error: HocketError, session: bytes, epoch: int) -> Refused:
 
 
 def in_place_of(message: Message, error: HocketError) -> Error | Failed | Refused:
-    """What tells whoever waits for `message` that it cannot be sent."""
+    """Return the message that tells those who wait for `message` that it cannot be sent."""
     fields = message.__struct_fields__
     if {"request", "seq"} <= {*fields}:
         return failed(error, message.request, message.seq)  # type: ignore[attr-defined]
@@ -49,16 +49,16 @@ def in_place_of(message: Message, error: HocketError) -> Error | Failed | Refuse
 
 
 def raised(message: Error | Failed | Refused) -> HocketError:
-    """The exception that such a message stands for."""
+    """Return the exception that such a message stands for."""
     retry_after_s = 0.0 if isinstance(message, Failed) else message.retry_after_s
     return from_code(message.code, message.text, message.remedy, retry_after_s)
 
 
 def notice_text(text: str) -> str:
-    """A text for people as a message may carry it: its first 2,000 characters, '?' for what is no Unicode."""
+    """Return a text for people as a message may carry it: its first 2,000 characters, '?' for invalid Unicode."""
     return text[:MAX_CHARS].encode("utf-8", "replace").decode()
 
 
 def _retry_after_s(error: HocketError) -> float:
-    """Finite and not negative, whatever the error says."""
+    """Return the error's delay in seconds, made finite and not negative; 0 for errors that have none."""
     return max(0.0, min(error.retry_after_s, MAX_RETRY_S)) if isinstance(error, Busy) else 0.0

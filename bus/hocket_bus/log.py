@@ -1,7 +1,7 @@
 """Logging: one structlog set-up for every process: JSON for machines, coloured lines for people.
 
-Who asks may be hostile, and what a line tells may come from there: so each line is short and shows every character that
-it has, and of each event so many are written a second.
+Clients may be hostile, and a line may quote them. So each line is short and shows every character that it has, and
+the lines of each event are limited per second.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def setup(level: Level = "info", style: Format = "auto") -> None:
 
 
 class BoundedEvents:
-    """A processor: no more lines of an event than its rate allows; the next one says how many were left out."""
+    """A processor that limits the rate of each event's lines; the next line reports how many were left out."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -55,14 +55,14 @@ class BoundedEvents:
         self._left_out: dict[str, int] = {}
 
     def __call__(self, _: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-        """Raises DropEvent."""
+        """Return the event with its values bounded, and how many were left out. Raises DropEvent over the rate."""
         name = str(event.get("event", ""))
         left_out = self.pass_on(name)
         facts = {key: _bounded(value) for key, value in event.items()}
         return facts | ({"left_out": left_out} if left_out else {})
 
     def pass_on(self, name: str) -> int:
-        """How many of this event were left out before it. Raises DropEvent where it is left out, too."""
+        """Return how many of this event were left out before it. Raises DropEvent if this one is left out, too."""
         with self._lock:
             now = time.monotonic()
             name = name if name in self._buckets or len(self._buckets) < MAX_EVENTS else ""
@@ -75,14 +75,14 @@ class BoundedEvents:
 
 
 class BoundedRecords(logging.Filter):
-    """The same for what libraries log: by the text of an event without its values."""
+    """The same rate limit for log records of libraries, counted by the text of an event without its values."""
 
     def __init__(self) -> None:
         super().__init__()
         self._events = BoundedEvents()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether it is written; its text is bounded."""
+        """Tell whether the record is written; bound its text."""
         try:
             self._events.pass_on(f"{record.name} {record.msg}"[:MAX_VALUE_CHARS])
         except structlog.DropEvent:
@@ -92,7 +92,7 @@ class BoundedRecords(logging.Filter):
 
 
 def _bounded(value: Any) -> Any:  # noqa: ANN401 - whatever is logged
-    """A value of a line without what hides, and as long as may be."""
+    """Return a logged value without hidden characters, cut to the maximum length."""
     if isinstance(value, str):
         return visible_line(value[:MAX_VALUE_CHARS])
     if isinstance(value, list | tuple):
@@ -101,7 +101,7 @@ def _bounded(value: Any) -> Any:  # noqa: ANN401 - whatever is logged
 
 
 class RateLimitedLog:
-    """One warning that may occur very often: its 1st, 2nd, 4th, 8th... occurrence is logged, with the count so far."""
+    """A warning that may occur very often: its 1st, 2nd, 4th, 8th... occurrence is logged, with the count so far."""
 
     def __init__(self, log: structlog.typing.FilteringBoundLogger, event: str) -> None:
         self.count = 0

@@ -1,6 +1,6 @@
-"""Why a part does not import: it is not installed, or a library of the system is missing, and what brings that.
+"""Reasons why a part does not import: it is not installed, or a system library is missing; and the remedy.
 
-Knows what Python and the loaders of glibc and musl write, and how Debian names the packages of libraries.
+This module knows the messages of Python and of the loaders of glibc and musl, and Debian's names for library packages.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _CHARS = 200  # of a reason that nothing more is known of
 
 
 class Lack(NamedTuple):
-    """One line that says what is missing, and another one that says what to do."""
+    """A missing part or library: one line that says what is missing, and another one that says what to do."""
 
     text: str
     remedy: str
 
 
 def lack(part: str, module: str, install: str, error: BaseException) -> Lack:
-    """Why `part` did not import, where importing `module`, or loading its library, raised `error`.
+    """Return why `part` did not import, given the `error` raised by importing `module` or loading its library.
 
     `install` is the command that installs `part`.
     """
@@ -55,7 +55,7 @@ def lack(part: str, module: str, install: str, error: BaseException) -> Lack:
 
 
 def debian_package(library: str) -> str:
-    """The package that has a library, such as libgomp1 for libgomp.so.1; empty where its name does not tell."""
+    """Return the package that has a library, such as libgomp1 for libgomp.so.1; empty if its name does not tell."""
     named = _SONAME.match(library)
     if named is None or not named["version"] or library.startswith(_OF_NVIDIA):
         return ""
@@ -73,7 +73,7 @@ def _remedy(library: str) -> str:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and those that it was raised from: a package often wraps the loader's words in its own."""
+    """Yield the error and those that it was raised from: a package often wraps the loader's message in its own."""
     seen: list[BaseException] = []
     at: BaseException | None = error
     while at is not None and not any(at is each for each in seen):

@@ -1,4 +1,4 @@
-"""What systemd wants to hear of a service: sd_notify(3) and sd_watchdog_enabled(3), whose protocols are stable."""
+"""Messages of a service to systemd: sd_notify(3) and sd_watchdog_enabled(3), whose protocols are stable."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ log = structlog.get_logger(__name__)
 
 
 def notify(**news: str | int) -> None:
-    """Send `NAME=value` lines to the service manager; without one, nothing happens."""
+    """Send `NAME=value` lines to the service manager; without one, do nothing."""
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address:
         return
@@ -29,11 +29,11 @@ def notify(**news: str | int) -> None:
 
 
 def reloading() -> None:
-    """The configuration is being read again; READY=1 ends that."""
+    """Report that the configuration is being read again; READY=1 ends that."""
     notify(RELOADING=1, MONOTONIC_USEC=time.monotonic_ns() // 1000)
 
 
 def watchdog_s() -> float:
-    """How long the manager waits for a WATCHDOG=1 before it ends this process; infinite where it does not."""
+    """Return how long the manager waits for a WATCHDOG=1 before it ends this process; infinite without a watchdog."""
     usec, whose = os.environ.get("WATCHDOG_USEC", ""), os.environ.get("WATCHDOG_PID", "")
     return int(usec) / 1e6 if usec.isdigit() and whose in ("", str(os.getpid())) else float("inf")

@@ -20,21 +20,21 @@ log = structlog.get_logger(__name__)
 
 
 class Service:
-    """Tells the log and the service manager how this daemon is. Everything runs on the daemon's main loop."""
+    """Reports of a daemon's state to the log and the service manager. Everything runs on the daemon's main loop."""
 
     def __init__(self, bus: Bus, server: Server, post: Callable[[Callable[[], None]], None]) -> None:
-        """`post` runs a callable on the main loop."""
+        """Keep what to report on; `post` runs a callable on the main loop."""
         self.ready = False
         self._bus = bus
         self._server = server
         self._post = post
 
     def watch(self, **facts: str | int) -> None:
-        """All is loaded: be ready after the first answer; `facts` are logged then."""
+        """Begin self-checks once everything is loaded; ready after the first answer, when `facts` are logged."""
         self._bus.probe(self._server, watchdog_s() / SIGNS, lambda: self._post(lambda: self._alive(facts)))
 
     def reload(self) -> None:
-        """Read again which machines may connect; a file that cannot be read leaves those that may now."""
+        """Read again which machines may connect; if the file cannot be read, the present ones still may."""
         reloading()
         try:
             self._bus.reload_keys()
@@ -45,7 +45,7 @@ class Service:
             notify(READY=1)
 
     def stopping(self, text: str) -> None:
-        """The end has begun; `text` is what `systemctl status` shows meanwhile."""
+        """Report that the daemon is ending; `systemctl status` shows `text` meanwhile."""
         log.info("stopping", what=text)
         notify(STOPPING=1, STATUS=text)
 

@@ -1,4 +1,4 @@
-"""Whose each topic is. Pure; knows no socket."""
+"""Ownership of topics: which user each one belongs to. Pure; knows no socket."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ MAX_TOPICS = 4_096  # remembered of one user
 
 
 class Topics:
-    """A topic is its first subscriber's, also after that connection broke: others may have waited for it to break.
+    """Owners of topics: a topic belongs to its first subscriber, even after that connection breaks.
 
-    Of each user the newest topics are remembered, so that nobody can make others' be forgotten.
+    Otherwise another user could wait for the break and take the topic. Of each user the newest topics are remembered,
+    so that nobody can make those of others be forgotten.
     """
 
     def __init__(self, max_topics: int = MAX_TOPICS) -> None:
@@ -19,11 +20,11 @@ class Topics:
         self._max_topics = max_topics
 
     def owner(self, topic: bytes) -> str | None:
-        """Whose it is; None for nobody's."""
+        """Return the user that owns the topic; None if nobody does."""
         return self._owners.get(topic)
 
     def give(self, topic: bytes, user: str) -> None:
-        """Make it this user's, whoever had it."""
+        """Make this user the topic's owner, whoever owned it before."""
         if self._owners.get(topic) == user:
             return
         self._owners[topic] = user

@@ -1,4 +1,4 @@
-"""Text of others as people may see it: no character of it controls a terminal, turns text around, or hides in it."""
+"""Safe display of text from others: no character of it controls a terminal, reverses text, or hides in it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _HIDDEN = re.compile(f"[{_CONTROL}{_TURNING}{_UNSEEN}]|{_JOINERS}")
 
 
 def visible(text: str) -> str:
-    """`text` with each such character replaced; line feeds and tabulators stay."""
+    """Replace characters that control a terminal, reverse text or hide; line feeds and tabulators stay."""
     return text if text.isascii() and text.isprintable() else _HIDDEN.sub(REPLACEMENT, text)
 
 
 def visible_line(text: str) -> str:
-    """The same without line feeds, which become blanks."""
+    """Replace the same characters, and turn line feeds into blanks."""
     return " ".join(visible(text).split("\n"))

@@ -1,9 +1,9 @@
 """Messages to frames and back. Frames: [header] [body] and, for messages with one, [payload].
 
 Header: the two bytes HK, protocol version, message code. Body: a msgpack array of all the message's
-fields in their order, records in it likewise.
-`decode` raises BadMessage and nothing else, whatever the bytes. It costs as much as the body is long: what an end does
-not take it refuses by `kind_of`.
+fields in their order; nested records are arrays, too.
+`decode` raises BadMessage and nothing else, whatever the bytes. Its cost grows with the body, so a receiver refuses
+messages that it does not take by `kind_of`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ENCODER = msgspec.msgpack.Encoder()
 
 
 def encode(message: Message) -> list[bytes]:
-    """The frames of `message`. Raises ProtocolError for a message over the size limits."""
+    """Return the frames of `message`. Raises ProtocolError for a message over the size limits."""
     tail = [message.payload] if type(message) in HAS_PAYLOAD else []  # type: ignore[attr-defined]
     body = _ENCODER.encode(msgspec.structs.astuple(message)[:-1] if tail else message)
     if len(body) > MAX_BODY_BYTES or any(len(frame) > MAX_PAYLOAD_BYTES for frame in tail):
@@ -42,7 +42,7 @@ def encode(message: Message) -> list[bytes]:
 
 
 def encode_checked(message: Message) -> list[bytes]:
-    """The same frames. Raises ProtocolError also for a message that `decode` would refuse, or that has no frames."""
+    """Encode with checks. Raises ProtocolError also for a message that `decode` would refuse, or that has no frames."""
     try:
         frames = encode(message)
     except (TypeError, ValueError, OverflowError) as error:
@@ -54,7 +54,7 @@ def encode_checked(message: Message) -> list[bytes]:
 
 
 def decode(frames: Sequence[bytes]) -> Message:
-    """The message that `frames` hold. Raises BadMessage."""
+    """Return the message that `frames` hold. Raises BadMessage."""
     kind = kind_of(frames)
     expected = 3 if kind in HAS_PAYLOAD else 2
     if len(frames) != expected:
@@ -74,7 +74,7 @@ def _fields(message: Message) -> list[Any]:
 
 
 def kind_of(frames: Sequence[bytes]) -> type[Message]:
-    """What `frames` say they are; nothing of the body is read. Raises BadMessage."""
+    """Return the type of message that the header names; nothing of the body is read. Raises BadMessage."""
     if not 2 <= len(frames) <= MAX_FRAMES:
         raise BadMessage(f"{len(frames)} frames")
     header = bytes(frames[0][:5])
@@ -90,7 +90,7 @@ def kind_of(frames: Sequence[bytes]) -> type[Message]:
 
 
 def request_of(frames: Sequence[bytes]) -> bytes:
-    """The number of the request that `frames` are about, without the rest of them; empty where none can be told."""
+    """Return the number of the request that `frames` belong to, without decoding the rest; empty if there is none."""
     try:
         if kind_of(frames).__struct_fields__[:1] != ("request",):
             return b""
@@ -112,7 +112,7 @@ _BODIES = {kind: _body_of(kind) for kind in CODE_OF}
 
 
 def _typed(kind: type[Message], body: bytes) -> list[Any]:
-    """The values of the fields. What is not of their types costs nothing, as it is refused before it is built."""
+    """Decode the fields by their types. A value of a wrong type costs nothing: it is refused before it is built."""
     try:
         return list(_BODIES[kind].decode(body))
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
@@ -120,7 +120,7 @@ def _typed(kind: type[Message], body: bytes) -> list[Any]:
 
 
 def _unpack(body: bytes) -> list[Any]:
-    """The same without types, which shows what msgspec lets pass: a key twice, a number that is not finite."""
+    """Decode without types, which reveals what msgspec accepts: a duplicate key, a number that is not finite."""
     try:
         fields: list[Any] = msgpack.unpackb(body, object_pairs_hook=_map)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""`python -m hocket_client "question"`: the smallest way to ask; works with the client's own install alone."""
+"""The command `python -m hocket_client "question"`: the smallest way to ask, with the client's own install alone."""
 
 from __future__ import annotations
 

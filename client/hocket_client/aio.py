@@ -1,4 +1,4 @@
-"""The asynchronous client: `async for token in client.ask("…")`; the blocking one's reader, other waits."""
+"""The asynchronous client: `async for token in client.ask("…")`; it reads as the blocking one, but waits on a loop."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ class AsyncClient:
 
     @checked
     def ask(self, question: str | None = None, **options: Unpack[Options]) -> AsyncStream:
-        """Ask; call it inside `async with`, on the loop that will iterate. For what can be said besides see `Options`.
+        """Ask a question; call it inside `async with`, on the loop that will iterate. Other arguments: see `Options`.
 
-        Raises BadRequest for what it does not take, Cancelled after `close`, Unavailable in a process that was forked.
+        Raises BadRequest for invalid arguments, Cancelled after `close`, Unavailable in a process that was forked.
         """
         if self._connection is None:
             raise RuntimeError("use AsyncClient inside 'async with'")
@@ -73,7 +73,7 @@ class AsyncClient:
 
     @checked
     def chat(self, **options: Unpack[Options]) -> Chat[AsyncStream]:
-        """A conversation, which goes on from the `turns` among the options; all of them go with each question."""
+        """Begin a conversation, continuing from the `turns` among the options; all options go with each question."""
 
         def ask(question: str, turns: Sequence[Turn]) -> AsyncStream:
             said = options.copy()
@@ -94,7 +94,7 @@ class AsyncClient:
 
     @checked
     async def status(self, wait_s: float = 5.0) -> Status:
-        """How the daemon is; see Client.status."""
+        """Return the daemon's status; see Client.status."""
         return await self._asked(StatusRequest(request=os.urandom(16)), Status, wait_s)
 
     @checked
@@ -104,7 +104,7 @@ class AsyncClient:
 
     @checked
     async def explain(self, number: bytes, wait_s: float = 5.0) -> dict[str, Any]:
-        """The record of a request; see Client.explain."""
+        """Return the record of a request; see Client.explain."""
         return record_in(await self._asked(Explain(request=os.urandom(16), number=number), Explained, wait_s))
 
     async def _asked(self, message: Request, kind: type[T], wait_s: float) -> T:
@@ -132,7 +132,7 @@ class AsyncStream(Reader):
                 yield event
 
     async def events(self) -> AsyncIterator[Token | Thought | Waiting | Notice | Done]:
-        """Every event not read yet, in order, Done last. Raises what ended the request, if an error did."""
+        """Yield every unread event in order, Done last. Raises the error that ended the request, if one did."""
         while not self._over:
             event = self._next()
             if event is None:
@@ -142,7 +142,7 @@ class AsyncStream(Reader):
                 yield event
 
     async def accepted(self, wait_s: float) -> bool:
-        """Whether the daemon has taken the question, once it said so or `wait_s` are over. Raises why it refuses."""
+        """Wait up to `wait_s`; tell whether the daemon has accepted the question. Raises its refusal."""
         deadline = Deadline.after(wait_s)
         while not self._assembly.accepted and self._error is None and not deadline.passed:
             self._take(await self._inbox.get(min(self._wait_s, deadline.left_s)))
@@ -151,7 +151,7 @@ class AsyncStream(Reader):
         return self._assembly.accepted
 
     async def result(self) -> Done:
-        """Wait for the end, skipping tokens nobody read. Raises as `events` does."""
+        """Wait for the end, skipping unread tokens, and return it. Raises as `events` does."""
         async for _ in self.events():
             pass
         return self._done()

@@ -1,4 +1,4 @@
-"""A stream put together from what arrives: every event once, in order, whatever was lost or repeated on the way."""
+"""Assembly of a stream from messages: every event once, in order, whatever was lost or repeated on the way."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Assembly:
         self._early: dict[int, StreamEvent | Failed] = {}
 
     def feed(self, message: Message) -> list[StreamEvent]:
-        """The events that `message` makes available. Raises what ended the request, if an error did."""
+        """Return the events that `message` makes available. Raises the error that ended the request, if one did."""
         if isinstance(message, Error):
             if self.cancelled and not self.accepted:  # there is nothing to stop
                 self.done = self._untaken()
@@ -71,12 +71,12 @@ class Assembly:
         return ready
 
     def cancel(self) -> Cancel:
-        """What to send to stop the request; from here on `nudge` repeats it."""
+        """Return the message that stops the request; from now on `nudge` repeats it."""
         self.cancelled = True
         return Cancel(request=self.ask.request)
 
     def reply(self) -> list[Message]:
-        """What to send at once after `feed`: a Resume for a new gap, or a Credit when half of the window was read."""
+        """Return what to send right after `feed`: a Resume for a new gap, or a Credit once half the window was read."""
         if self._early and self._missed < self._next:
             self._missed = self._next
             return self.nudge()
@@ -86,9 +86,9 @@ class Assembly:
         return []
 
     def nudge(self) -> list[Message]:
-        """What to send after a silence or a break: the question again while it was not accepted, else a Resume.
+        """Return what to send after a silence or a break: the question again until it is accepted, else a Resume.
 
-        A cancelled question is not asked again: the answer to the Resume tells whether a daemon has it.
+        A cancelled question is not asked again: the answer to the Resume shows whether a daemon has it.
         """
         resume = Resume(request=self.ask.request, topic=self.ask.topic, seq=self._next)
         if self.cancelled:
@@ -96,7 +96,7 @@ class Assembly:
         return [resume if self.accepted else self.ask]
 
     def overdue(self) -> HocketError:
-        """The error of a request whose deadline has passed."""
+        """Return the error of a request whose deadline has passed."""
         what = "the daemon sent no end" if self.accepted else "the daemon did not take the question"
         return DeadlineExceeded(f"{what} within {self.ask.deadline_s:g} s", "look at: hocket status")
 

@@ -41,7 +41,7 @@ class Client:
     def __init__(self, endpoint: str | None = None, *, connect_s: float = 5.0, keys: Path | None = None) -> None:
         """Connect to `endpoint` (default: this machine's device daemon) within `connect_s`.
 
-        `keys` is the folder of this machine's keys (default: where `hocket keys` keeps them), used for tcp alone.
+        `keys` is the folder of this machine's keys (default: where `hocket keys` stores them), used for tcp alone.
         Raises BadRequest, Unavailable, Untrusted, BadConfiguration.
         """
         self._connection = Connection(endpoint or default_endpoint(), keys)
@@ -53,15 +53,15 @@ class Client:
 
     @checked
     def ask(self, question: str | None = None, **options: Unpack[Options]) -> Stream:
-        """Ask; the stream that comes back is iterated for tokens. What can be said beside the question: see `Options`.
+        """Ask a question; iterate over the returned stream for tokens. Other arguments: see `Options`.
 
-        Raises BadRequest for what it does not take, Cancelled after `close`, Unavailable in a process that was forked.
+        Raises BadRequest for invalid arguments, Cancelled after `close`, Unavailable in a process that was forked.
         """
         return Stream(self._connection, question, options)
 
     @checked
     def chat(self, **options: Unpack[Options]) -> Chat[Stream]:
-        """A conversation, which goes on from the `turns` among the options; all of them go with each question."""
+        """Begin a conversation, continuing from the `turns` among the options; all options go with each question."""
 
         def ask(question: str, turns: Sequence[Turn]) -> Stream:
             said = options.copy()
@@ -84,7 +84,7 @@ class Client:
 
     @checked
     def status(self, wait_s: float = 5.0) -> Status:
-        """How the daemon is. Raises BadRequest, DeadlineExceeded, Cancelled after `close`, or the daemon's error."""
+        """Return the daemon's status. Raises BadRequest, DeadlineExceeded, Cancelled after `close`, or its error."""
         return self._asked(StatusRequest(request=os.urandom(16)), Status, wait_s)
 
     @checked
@@ -94,7 +94,7 @@ class Client:
 
     @checked
     def explain(self, number: bytes, wait_s: float = 5.0) -> dict[str, Any]:
-        """The record of the request with this number, as `hocket explain --json` has it. Raises as `status` does."""
+        """Return the record of the request with this number, as in `hocket explain --json`. Raises as `status` does."""
         return record_in(self._asked(Explain(request=os.urandom(16), number=number), Explained, wait_s))
 
     def _asked(self, message: Request, kind: type[T], wait_s: float) -> T:
@@ -130,7 +130,7 @@ class Stream(Reader):
         return (event for event in self.events() if isinstance(event, Token))
 
     def events(self) -> Iterator[Token | Thought | Waiting | Notice | Done]:
-        """Every event not read yet, in order, Done last. Raises what ended the request, if an error did."""
+        """Yield every unread event in order, Done last. Raises the error that ended the request, if one did."""
         while not self._over:
             event = self._next()
             if event is None:
@@ -140,7 +140,7 @@ class Stream(Reader):
                 yield event
 
     def result(self) -> Done:
-        """Wait for the end, skipping tokens nobody read. Raises as `events` does."""
+        """Wait for the end, skipping unread tokens, and return it. Raises as `events` does."""
         for _ in self.events():
             pass
         return self._done()

@@ -1,6 +1,7 @@
-"""Composing: a text goes to the device as it is typed, suggestions come back. What both clients' composers are.
+"""Composing: a text goes to the device as it is typed, and suggestions come back.
 
-EditedText is the text as it was sent, Mail what has come of it.
+This module has the parts that the blocking and the asynchronous composer share: EditedText is the text as it was sent,
+Mail holds what has come for it.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ Item = News | Exception
 
 
 class Mail:
-    """Filled on the I/O thread, read by any others: several may wait, and each sees what it waits for."""
+    """A mailbox that the I/O thread fills and others read: several may wait, and each sees what it waits for."""
 
     def __init__(self) -> None:
         self._news: deque[News] = deque()
@@ -48,7 +49,7 @@ class Mail:
         self._changed = threading.Condition()
 
     def put(self, item: Item) -> None:
-        """Something has come."""
+        """Add news, or an error, and wake the readers."""
         if isinstance(item, Exception):
             self._error = item
         else:
@@ -56,35 +57,35 @@ class Mail:
         self.wake()
 
     def wake(self) -> None:
-        """Whoever waits looks again."""
+        """Wake the readers, who look again."""
         with self._changed:
             self._changed.notify_all()
 
     def wait(self, holds: Callable[[], object], timeout_s: float) -> bool:
-        """Whether it holds by then, or something went wrong."""
+        """Wait until `holds()`, or until something went wrong; tell whether that came in time."""
         with self._changed:
             return bool(self._changed.wait_for(lambda: self._error or holds(), timeout_s))
 
     def next(self) -> News | None:
-        """The next news, if there is any."""
+        """Return the next news, or None."""
         try:
             return self._news.popleft()
         except IndexError:
             return None
 
     def check(self) -> None:
-        """Raises what went wrong, once."""
+        """Raise what went wrong, once."""
         error, self._error = self._error, None
         if error is not None:
             raise error
 
     def __bool__(self) -> bool:
-        """Whether there is news."""
+        """Tell whether there is news."""
         return bool(self._news)
 
 
 class AsyncMail(Mail):
-    """Read on the loop that runs when it is made."""
+    """A mailbox that is read on the event loop that runs when it is made."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,12 +93,12 @@ class AsyncMail(Mail):
         self._arrived = asyncio.Event()
 
     def wake(self) -> None:
-        """Safe from any thread, also when the loop has been closed."""
+        """Wake the readers; safe from any thread, also when the loop has been closed."""
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._ring)
 
     async def wait_here(self, holds: Callable[[], object], timeout_s: float) -> bool:
-        """The same as `wait`, for the loop."""
+        """Wait as `wait` does, on the event loop."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 while not (self._error or holds()):
@@ -113,10 +114,10 @@ _WORD = re.compile(r"\s*\S+")
 
 
 class EditedText:
-    """Pure: both clients drive it alike. A suggestion for another version than the text's is never handed out."""
+    """A text under edit. Pure: both clients drive it alike. Suggestions for other versions are never handed out."""
 
     def __init__(self, topic: bytes, text: str, cursor: int | None, *, tokens: int, memory: bool) -> None:
-        """Raises BadRequest."""
+        """Begin with a text. Raises BadRequest."""
         if not 1 <= tokens <= MAX_SUGGESTED:
             raise BadRequest(f"tokens is {tokens}", f"use 1 to {MAX_SUGGESTED}")
         self.request = os.urandom(16)
@@ -129,7 +130,7 @@ class EditedText:
         self._memory = memory
 
     def whole(self) -> Compose:
-        """All of it, to be sent first, and where the device has lost it."""
+        """Return the whole text as a message, to be sent first, and when the device has lost it."""
         return Compose(
             request=self.request,
             topic=self._topic,
@@ -141,7 +142,7 @@ class EditedText:
         )
 
     def change(self, text: str, cursor: int | None) -> Edit:
-        """The text is another one from now on: what has changed. Raises BadRequest for a cursor outside it."""
+        """Replace the text; return what has changed as a message. Raises BadRequest for a cursor outside the text."""
         text, cursor = _checked(text, cursor)
         at = common_prefix_length(self.text, text)
         end = common_prefix_length(self.text[at:][::-1], text[at:][::-1])
@@ -160,26 +161,26 @@ class EditedText:
 
     @property
     def settles_s(self) -> float:
-        """Seconds in which the suggestion may give way to one with memory that is on its way; 0 where none is.
+        """Return how many seconds the suggestion may still be replaced by one with newer memory; 0 if none is coming.
 
-        Infinite before there is one.
+        Infinite before there is a suggestion.
         """
         return math.inf if self.suggestion is None else self._settles.left_s
 
     def taken(self, words: int | None) -> str:
-        """The suggestion, or its first so many words; empty where there is none."""
+        """Return the suggestion, or its first so many words; empty if there is none."""
         text = self.suggestion.text if self.suggestion is not None else ""
         return text if words is None else "".join(_WORD.findall(text)[:words])
 
     def nudge(self) -> list[Message]:
-        """What to send after a silence or a break: it asks for the suggestion again."""
+        """Return what to send after a silence or a break: a message that asks for the suggestion again."""
         at = self.version
         return [Edit(request=self.request, base=at, version=at, at=0, removed=0, inserted="", cursor=self.cursor)]
 
     def feed(self, message: Message) -> tuple[list[News], list[Message]]:
-        """The news in a message, and what to send for it. Raises what ended the composing, if an error did.
+        """Return the news in a message, and what to send in reply. Raises the error that ended the composing, if any.
 
-        A daemon that stops ends nothing: its successor is told the whole text.
+        A daemon that stops ends nothing: its successor is sent the whole text.
         """
         if isinstance(message, Error):
             if message.code == Unavailable.code:
@@ -207,7 +208,7 @@ def _checked(text: str, cursor: int | None) -> tuple[str, int]:
 
 
 class _Composer:
-    """Sends what changed, and keeps the suggestion for the text as it stands. From any thread."""
+    """Base of the composers: sends what changed, and stores the suggestion for the present text. From any thread."""
 
     def __init__(self, connection: Connection, edited: EditedText, mail: Mail) -> None:
         self._connection = connection
@@ -223,44 +224,44 @@ class _Composer:
 
     @property
     def text(self) -> str:
-        """The text as it stands."""
+        """Return the present text."""
         return self._edited.text
 
     @property
     def cursor(self) -> int:
-        """Where the cursor is in it, in characters."""
+        """Return the place of the cursor in the text, in characters."""
         return self._edited.cursor
 
     @property
     def version(self) -> int:
-        """Of the text as it stands; it grows by one with every change."""
+        """Return the version of the present text; it grows by one with every change."""
         return self._edited.version
 
     @property
     def suggestion(self) -> Suggestion | None:
-        """What may follow the cursor of the text as it stands; None while that is not known."""
+        """Return what may follow the cursor of the present text; None while that is not known."""
         return self._edited.suggestion
 
     @property
     def settles_s(self) -> float:
-        """Seconds in which the suggestion may give way to one with memory that is on its way; 0 where none is.
+        """Return how many seconds the suggestion may still be replaced by one with newer memory; 0 if none is coming.
 
-        Infinite before there is one.
+        Infinite before there is a suggestion.
         """
         return self._edited.settles_s
 
     @property
     def first_memory_s(self) -> float:
-        """Seconds in which memory may come that is the first of all; 0 where there is some, or none is on its way.
+        """Return how many seconds the first memory of all may still take; 0 if there is some, or none is coming.
 
-        Infinite before there is a suggestion. Who shows suggestions while somebody types waits for this at most.
+        Infinite before there is a suggestion. A program that shows suggestions during typing waits for this at most.
         """
         known = self.suggestion
         return 0.0 if known is not None and known.memory_age_s else self.settles_s
 
     @checked
     def update(self, text: str, cursor: int | None = None) -> int:
-        """The text is this one from now on, the cursor at its end unless said otherwise; returns its version.
+        """Replace the text, with the cursor at its end unless given, and return its version.
 
         Only what changed is sent. Raises BadRequest for a cursor outside the text, Cancelled when it is closed.
         """
@@ -271,7 +272,7 @@ class _Composer:
 
     @checked
     def accept(self, words: int | None = None) -> str:
-        """Write the suggestion, or its first `words`, at the cursor; returns what was written."""
+        """Write the suggestion, or its first `words`, at the cursor; return what was written."""
         self._check_open()
         taken, text, cursor = self._edited.taken(words), self.text, self.cursor
         if taken:
@@ -279,7 +280,7 @@ class _Composer:
         return taken
 
     def _stands(self, news: News) -> bool:
-        """Whether it is not a suggestion for a text that has changed since it came."""
+        """Tell whether news still applies: it is not a suggestion for a text that has changed since it came."""
         return not isinstance(news, Suggestion) or news.version == self.version
 
     def close(self) -> None:
@@ -290,13 +291,13 @@ class _Composer:
             self._mail.wake()
 
     def _check_open(self) -> None:
-        """Raises Cancelled when it is closed, or its client; Unavailable in a forked process."""
+        """Raise Cancelled when the composer or its client is closed, and Unavailable in a forked process."""
         self._connection.check()
         if self._closed or self._connection.is_closed:
             raise Cancelled(*CLOSED)
 
     def _next(self) -> News | None:
-        """The next news, None while there is none. Raises what went wrong."""
+        """Return the next news, None while there is none. Raises what went wrong."""
         self._connection.check()
         while (news := self._mail.next()) is not None:
             if self._stands(news):
@@ -307,7 +308,7 @@ class _Composer:
         return None
 
     def _known(self) -> Suggestion | None:
-        """The suggestion for the text as it stands, None while there is none. Raises what went wrong."""
+        """Return the suggestion for the present text, None while there is none. Raises what went wrong."""
         self._check_open()
         self._mail.check()
         return self.suggestion
@@ -319,7 +320,7 @@ class _Composer:
         return self._closed or not self.settles_s
 
     def _has_settled(self) -> bool:
-        """Whether the suggestion stays as it is. Raises what went wrong."""
+        """Tell whether the suggestion is known and final. Raises what went wrong."""
         return self._known() is not None and not self.settles_s
 
     def _patience_s(self, deadline: Deadline) -> float:
@@ -331,14 +332,14 @@ class _Composer:
 
 
 class Composer(_Composer):
-    """`with client.compose("Dear Ms Varga,") as composer: composer.update(…); composer.wait()`."""
+    """A blocking composer: `with client.compose("Dear Ms Varga,") as composer: composer.update(…); composer.wait()`."""
 
     def __init__(self, connection: Connection, edited: EditedText) -> None:
         super().__init__(connection, edited, Mail())
 
     @checked
     def events(self, wait_s: float = math.inf) -> Iterator[News]:
-        """What comes, in order, until nothing has come for `wait_s`, or it is closed. Raises what went wrong."""
+        """Yield news in order until none has come for `wait_s`, or it is closed. Raises what went wrong."""
         return self._events(wait_s)
 
     def _events(self, wait_s: float) -> Iterator[News]:
@@ -354,10 +355,10 @@ class Composer(_Composer):
 
     @checked
     def wait(self, wait_s: float = 5.0) -> Suggestion | None:
-        """The suggestion for the text as it stands, as soon as it is known; None where it is not by then.
+        """Return the suggestion for the present text as soon as it is known; None if it is not known in time.
 
-        Memory that is on its way is waited for, as long as the device says. Its text is empty where nothing may follow.
-        What comes meanwhile is still handed out by `events`. Raises what went wrong, Cancelled when it is closed.
+        Memory that is on its way is waited for, as long as the device says. The suggestion's text is empty if nothing
+        may follow. What comes meanwhile is still yielded by `events`. Raises what went wrong, Cancelled when closed.
         """
         deadline = Deadline.after(wait_s)
         while not (self._has_settled() or deadline.passed):
@@ -373,7 +374,7 @@ class Composer(_Composer):
 
 
 class AsyncComposer(_Composer):
-    """The same for asyncio: `async for event in composer.events()`, `await composer.wait()`."""
+    """A composer for asyncio: `async for event in composer.events()`, `await composer.wait()`."""
 
     _mail: AsyncMail
 
@@ -382,7 +383,7 @@ class AsyncComposer(_Composer):
 
     @checked
     def events(self, wait_s: float = math.inf) -> AsyncIterator[News]:
-        """As those of a Composer."""
+        """Yield news, as Composer.events does."""
         return self._events(wait_s)
 
     async def _events(self, wait_s: float) -> AsyncIterator[News]:
@@ -398,7 +399,7 @@ class AsyncComposer(_Composer):
 
     @checked
     async def wait(self, wait_s: float = 5.0) -> Suggestion | None:
-        """As that of a Composer."""
+        """Return the suggestion for the present text, as Composer.wait does."""
         deadline = Deadline.after(wait_s)
         while not (self._has_settled() or deadline.passed):
             if not await self._mail.wait_here(self._is_settled, self._patience_s(deadline)):
@@ -415,7 +416,7 @@ class AsyncComposer(_Composer):
 def _receiver(
     edited: EditedText, lock: threading.Lock, connection: Connection, put: Callable[[Item], None]
 ) -> Callable[[Message], None]:
-    """What takes messages on the I/O thread; it holds no composer, so that one that nobody holds is closed."""
+    """Return a receiver for the I/O thread; it references no composer, so that one that nobody holds is closed."""
 
     def receive(message: Message) -> None:
         try:

@@ -1,5 +1,7 @@
-"""One process's connection to a daemon, and the questions that it carries: which request a message belongs to, what
-came, what is still to be read, and how it ended. Used by both clients; only their waits differ.
+"""A process's connection to a daemon, and the questions that it carries.
+
+It routes messages to their requests, with what came, what is still unread, and how each ended. Both clients use it;
+only their waits differ.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ CLOSED = ("the client was closed", "ask with an open one")
 
 
 class Connection:
-    """Subscribes to a topic of its own and hands each message to the receiver of its request."""
+    """A subscription to a topic of its own, which passes each message to the receiver of its request."""
 
     def __init__(self, endpoint: str, keys: Path | None) -> None:
         self.endpoint = endpoint
@@ -89,16 +91,16 @@ class Connection:
 
     @property
     def is_own(self) -> bool:
-        """Whether this process made it, and was not forked since: sockets and their thread stay with the parent."""
+        """Tell whether this process made the connection: after a fork, the sockets and thread stay with the parent."""
         return self._process == os.getpid()
 
     @property
     def is_closed(self) -> bool:
-        """Whether `close` was called."""
+        """Tell whether `close` was called."""
         return self._closed
 
     def check(self) -> None:
-        """Raises Unavailable in a forked process, where nothing that is waited for would come."""
+        """Raise Unavailable in a forked process, where no awaited message would come."""
         if not self.is_own:
             raise Unavailable(
                 f"this client is that of process {self._process}, from which this one was forked",
@@ -106,7 +108,7 @@ class Connection:
             )
 
     def expect(self, request: bytes, receiver: Receiver, nudge: Nudge | None = None) -> None:
-        """Hand the messages of `request` to `receiver`; `nudge` tells what to send when the link is back.
+        """Pass the messages of `request` to `receiver`; `nudge` returns what to send when the link is back.
 
         Both are called on the I/O thread, the receiver also in `close`. Raises Cancelled once that was called,
         Unavailable in a forked process.
@@ -120,7 +122,7 @@ class Connection:
             raise Cancelled(*CLOSED)
 
     def forget(self, request: bytes) -> None:
-        """No more messages of `request`."""
+        """Stop receiving messages of `request`."""
         self._receivers.pop(request, None)
         self._nudges.pop(request, None)
 
@@ -145,9 +147,9 @@ class Connection:
                 self._link.send(message)
 
     def close(self) -> None:
-        """Cancel what is in work, tell every receiver so and close the sockets; safe from any thread, and twice.
+        """Cancel open requests, report that to every receiver and close the sockets; safe from any thread, and twice.
 
-        In a forked process it does nothing: the connection goes on in the parent.
+        In a forked process it does nothing: the connection lives on in the parent.
         """
         if not self.is_own:
             return
@@ -183,7 +185,7 @@ class Connection:
 
 
 def record_in(message: Explained) -> dict[str, Any]:
-    """A decision record. Raises ProtocolError for what is none."""
+    """Decode a decision record. Raises ProtocolError if it is malformed."""
     try:
         return msgspec.json.decode(message.record, type=dict[str, Any])
     except msgspec.DecodeError as error:
@@ -191,7 +193,7 @@ def record_in(message: Explained) -> dict[str, Any]:
 
 
 def reply_of(message: Message | None, kind: type[T], waited_s: float) -> T:
-    """The reply that came; None where none did. Raises DeadlineExceeded, or the daemon's error."""
+    """Return the reply, or raise if there is None. Raises DeadlineExceeded, or the daemon's error."""
     if message is None:
         what = "status" if kind is Status else "answer"
         raise DeadlineExceeded(f"no {what} within {waited_s:g} s", "look at the daemon's log")
@@ -205,9 +207,9 @@ GRACE_S = 5.0  # what a daemon gets beyond the request's own deadline to say tha
 
 
 class Reader:
-    """A question that was asked. A subclass takes what its receiver got, or the silence, and hands out the events.
+    """A question that was asked. A subclass passes it the messages or the silence, and hands out the events.
 
-    Once nobody holds it, it is cancelled and forgotten; so nothing that lives longer, like the receiver, may hold it.
+    Once nobody references it, it is cancelled and forgotten. So nothing long-lived, like the receiver, may hold it.
     """
 
     def __init__(self, connection: Connection, question: str | None, options: Options, receiver: Receiver) -> None:
@@ -230,22 +232,22 @@ class Reader:
 
     @property
     def request(self) -> bytes:
-        """The question's number, which `hocket explain` takes in hexadecimal."""
+        """Return the question's number, which `hocket explain` takes in hexadecimal."""
         return self._assembly.ask.request
 
     @property
     def done(self) -> Done | None:
-        """The end of the answer, once it was read."""
+        """Return the end of the answer, once it was read."""
         return self._assembly.done if self._over else None
 
     @property
     def _over(self) -> bool:
-        """Whether the Done has been read."""
+        """Tell whether the Done has been read."""
         return self._assembly.done is not None and not self._ready
 
     @property
     def _wait_s(self) -> float:
-        """How long to wait for the next message; if none has come by then, that is a silence."""
+        """Return how long to wait for the next message; if none has come by then, that is a silence."""
         return min(SILENCE_S, self._deadline.left_s)
 
     def _done(self) -> Done:
@@ -253,7 +255,7 @@ class Reader:
         return self._assembly.done
 
     def _next(self) -> StreamEvent | None:
-        """The next event, None while there is none. Raises what ended the request, if an error did, however often."""
+        """Return the next event, None while there is none. Raises the error that ended the request, however often."""
         if self._ready:
             event = self._ready.popleft()
             if isinstance(event, Notice):
@@ -265,11 +267,11 @@ class Reader:
         return None
 
     def _pause_s(self, event: StreamEvent) -> float:
-        """How long the reader lets an event wait for the pace that it asked for."""
+        """Return how long an event must wait for the pace that the reader requested."""
         return self._pace.wait_s(time.monotonic()) if isinstance(event, Token) else 0.0
 
     def _take(self, message: Message | None) -> None:
-        """Act on what came; None is a silence."""
+        """Process a message; None is a silence."""
         try:
             self._ready += self._received(message)
         except Exception as error:  # noqa: BLE001 - raised by `_next`

@@ -1,4 +1,4 @@
-"""Conversations: messages as programs have them, and a chat that remembers its turns."""
+"""Conversations: a prompt from messages with roles, and a chat that remembers its turns."""
 
 from __future__ import annotations
 
@@ -21,50 +21,50 @@ ROLES = ("system", "developer", "user", "assistant")
 
 
 class Answered(Protocol):
-    """A stream, as far as a chat knows it."""
+    """The part of a stream that a chat uses."""
 
     @property
     def done(self) -> Done | None:
-        """The end of the answer, once it was read."""
+        """Return the end of the answer, once it was read."""
 
 
 S = TypeVar("S", bound=Answered)
 
 
 class Chat(Generic[S]):
-    """Each question is asked with the turns before it. A turn is remembered once its answer was read to the end.
+    """A chat: each question is asked with the turns before it. A turn counts once its answer was read to the end.
 
-    A daemon cuts the oldest turns to its model's context, and tells the cloud those that its `[egress] history` allows.
+    A daemon cuts the oldest turns to its model's context, and sends the cloud those that its `[egress] history` allows.
     """
 
     def __init__(self, ask: Callable[[str, Sequence[Turn]], S], turns: Sequence[Turn] = ()) -> None:
-        """`ask` asks a question behind turns."""
+        """Begin with `turns`; `ask` asks a question after the turns so far."""
         self._ask = ask
         self._turns = list(turns)
         self._asked: tuple[str, S] | None = None
 
     @property
     def turns(self) -> list[Turn]:
-        """The conversation so far, the oldest first."""
+        """Return the conversation so far, the oldest turn first."""
         done = self._asked[1].done if self._asked is not None else None
         if self._asked is None or done is None or done.finish == "cancelled":
             return list(self._turns)
         return [*self._turns, Turn(query=self._asked[0], answer=done.text)]
 
     def ask(self, question: str) -> S:
-        """The stream of the answer. One that was cancelled, or not read to its end, is no turn."""
+        """Ask a question; return the stream of the answer. One cancelled, or not read to its end, becomes no turn."""
         self._turns, self._asked = self.turns, None
         stream = self._ask(question, self._turns)
         self._asked = question, stream
         return stream
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Forget all turns and begin anew."""
         self._turns, self._asked = [], None
 
 
 def prompt_of(messages: Sequence[Mapping[str, str]]) -> Prompt:
-    """The prompt of messages with a `role` (system, developer, user or assistant) and a `content`, the query last.
+    """Return the prompt of messages with a `role` (system, developer, user or assistant) and `content`, the query last.
 
     Raises BadRequest.
     """
@@ -86,7 +86,7 @@ def prompt_of(messages: Sequence[Mapping[str, str]]) -> Prompt:
 
 
 def _answered(turns: list[Turn], query: list[str], answer: str) -> list[Turn]:
-    """An answer that follows another one without a question between them goes on with it."""
+    """Add an answer to the turns; one that follows another without a question between them continues it."""
     if not query and turns:
         last = turns[-1]
         return [*turns[:-1], Turn(query=last.query, answer=f"{last.answer}\n\n{answer}")]
@@ -94,7 +94,7 @@ def _answered(turns: list[Turn], query: list[str], answer: str) -> list[Turn]:
 
 
 def latest(turns: Sequence[Turn]) -> list[Turn]:
-    """As many of the latest turns as can be told with one question."""
+    """Return as many of the latest turns as may be sent with one question."""
     kept, chars = list[Turn](), 0
     for turn in reversed(turns):
         chars += len(turn.query) + len(turn.answer)
@@ -105,7 +105,7 @@ def latest(turns: Sequence[Turn]) -> list[Turn]:
 
 
 def checked_prompt(prompt: Prompt) -> Prompt:
-    """The same. Raises BadRequest for a part that is too long."""
+    """Return the prompt unchanged. Raises BadRequest for a part that is too long."""
     parts = [("the system line", prompt.system, MAX_SYSTEM_CHARS)]
     for turn in prompt.turns:
         parts += [("an earlier question", turn.query, MAX_QUESTION_CHARS), ("an answer", turn.answer, MAX_ANSWER_CHARS)]

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Inbox(Generic[T]):
-    """Of the loop that runs when it is made."""
+    """A queue for the event loop that runs when it is made."""
 
     def __init__(self) -> None:
         self._items: SimpleQueue[T] = SimpleQueue()
@@ -19,13 +19,13 @@ class Inbox(Generic[T]):
         self._loop = asyncio.get_running_loop()
 
     def put(self, item: T) -> None:
-        """Safe from any thread, also when the loop has been closed."""
+        """Add an item; safe from any thread, also when the loop has been closed."""
         self._items.put(item)
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._arrived.set)
 
     async def get(self, timeout_s: float) -> T | None:
-        """The next item; None when none has come after `timeout_s`."""
+        """Return the next item; None if none has come after `timeout_s`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 while self._items.empty():

@@ -1,4 +1,4 @@
-"""What a caller may say: names and types that a method declares, options of a question and their ranges.
+"""Validation of a caller's arguments: names and types that a method declares, a question's options and ranges.
 
 All is checked before anything is sent.
 """
@@ -48,7 +48,7 @@ _WORDS[bytes] = "bytes"
 
 
 def checked(method: Callable[P, R]) -> Callable[P, R]:
-    """Raises BadRequest that names the argument where there is none of this name, or it is of another type."""
+    """Check a method's arguments at each call. Raises BadRequest that names an unknown one, or one of a wrong type."""
     called = method.__qualname__.removesuffix(".__init__").rpartition(".")[2]
     signature = inspect.signature(method)
 
@@ -120,7 +120,7 @@ def _takes(kind: Any) -> str:  # noqa: ANN401 - an annotation
 
 
 def _meant(name: str, known: list[str]) -> str:
-    """The argument that was probably meant, or all there are."""
+    """Return a hint: the argument that was probably meant, or all there are."""
     near = difflib.get_close_matches(name, known, n=1)
     if "timeout" in name:
         near = [each for each in known if each.endswith("_s")] or near
@@ -135,9 +135,9 @@ DRAWN, AGGREGATED, DISPATCHED = DEFAULTS.sampling, AggregationOptions(), Dispatc
 
 
 class Options(TypedDict, total=False):
-    """What `ask` takes beside the question: what is not said has the default of `ask_message`.
+    """The options of `ask` beside the question; those not given have the defaults of `ask_message`.
 
-    What a mode does not know is refused unless it is left as it is.
+    An option that a mode does not know is refused unless it has its default.
     """
 
     mode: str
@@ -199,7 +199,7 @@ def ask_message(
     own: Mapping[str, bool | int | float | str] = MappingProxyType({}),
     deadline_s: float = DEFAULTS.deadline_s,
 ) -> Ask:
-    """An Ask ready to send, by `Options`; no seed means a random one. Raises BadRequest for values out of range."""
+    """Build an Ask from `Options`; no seed means a random one. Raises BadRequest for values out of range."""
     aggregated = _aggregated(aggregation, weights, members, require_cloud=require_cloud, alone=alone)
     ask = Ask(
         request=os.urandom(16),
@@ -227,7 +227,7 @@ def _aggregated(
 
 
 def _listed(names: str | tuple[str, ...]) -> list[str]:
-    """One, several or none."""
+    """Return one name, several or none as a list."""
     return [names] if names and isinstance(names, str) else list(names)
 
 
@@ -252,7 +252,7 @@ def _options(
     dispatched: DispatchOptions,
     own: Mapping[str, bool | int | float | str],
 ) -> ModeOptions | None:
-    """What the mode is told. Raises BadRequest where anything was said that it does not know."""
+    """Return the mode's options. Raises BadRequest if an option was given that the mode does not know."""
     named = NamedOptions(values=dict(own))
     options: ModeOptions | None = named if named.values else None
     fits = aggregated == AggregationOptions() and not dispatched.to
@@ -266,7 +266,7 @@ def _options(
 
 
 def _in_range(ask: Ask, pace: float) -> Ask:
-    """The same. Raises BadRequest."""
+    """Return the Ask unchanged. Raises BadRequest for a value out of range, and for an Ask that cannot be sent."""
     sampling = ask.sampling
     checks = [
         (1 <= sampling.max_tokens <= MAX_TOKENS, f"max_tokens is {sampling.max_tokens}", f"use 1 to {MAX_TOKENS}"),

@@ -19,7 +19,7 @@ from .privacy.egress import EgressSettings, ServerEgressSettings
 
 
 class DaemonSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What both daemons are told."""
+    """The settings that both daemons have."""
 
     endpoint: Annotated[
         Endpoint,

@@ -1,4 +1,4 @@
-"""Small SQLite files of a daemon's own: for their owner only, and worth no wait for the disk."""
+"""Small SQLite files of a daemon's own: for their owner only, and written without a wait for the disk."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hocket_bus.trust.private import keep_private
 
 @contextmanager
 def written(path: Path, table: str) -> Iterator[sqlite3.Connection]:
-    """The file, made where it is missing, with `table`, a CREATE TABLE IF NOT EXISTS; committed at the end.
+    """Open the file, made where it is missing, with `table`, a CREATE TABLE IF NOT EXISTS; commit at the end.
 
     Raises OSError, sqlite3.Error, BadConfiguration.
     """
@@ -26,6 +26,6 @@ def written(path: Path, table: str) -> Iterator[sqlite3.Connection]:
 
 @contextmanager
 def read_only(path: Path) -> Iterator[sqlite3.Connection]:
-    """A file that is there. Raises sqlite3.Error."""
+    """Open a file that is there, for reading alone. Raises sqlite3.Error."""
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
         yield database

@@ -1,4 +1,4 @@
-"""The application: paths, who is let in, and the shape of every error."""
+"""The application: its paths, access control, and the format of every error."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ log = structlog.get_logger(__name__)
 
 
 def application(settings: ServeSettings) -> Starlette:
-    """The gateway as an ASGI application."""
+    """Return the gateway as an ASGI application."""
     people = people_of(settings)
     tools = McpEndpoint(settings.max_body_bytes)
 

@@ -1,4 +1,4 @@
-"""What all requests share: the connections to the daemons, and the people."""
+"""The state that all requests share: the connections to the daemons, documents, responses and questions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FACTS = ("model", "cloud", "retrieval")  # of a status, that clients are shown
 
 
 class Gateway:
-    """Made on the loop that serves; closed at its end."""
+    """Shared state of a gateway. Made on the loop that serves; closed at its end."""
 
     def __init__(self, settings: ServeSettings, people: People) -> None:
         keys = Path(settings.keys) if settings.keys else None
@@ -48,16 +48,16 @@ class Gateway:
         self.questions = Questions(settings, self.upstream, people)
 
     async def behind(self) -> dict[str, str]:
-        """What the device daemon says of itself; nothing where it does not answer."""
+        """Return the facts of the device daemon that clients are shown; empty if it does not answer."""
         status = await self.upstream.status()
         return self.shown(status) if status is not None else {}
 
     def shown(self, status: Status) -> dict[str, str]:
-        """What of it clients are shown."""
+        """Return the facts of a status that clients are shown."""
         return {name: status.facts[name] for name in FACTS if name in status.facts}
 
     async def listed(self, person: Person, offset: int) -> tuple[list[Document], int | None]:
-        """A page of this device's documents that the person may read, and where the next begins. Raises HocketError."""
+        """Return a page of the documents that the person may read, and where the next begins. Raises HocketError."""
         async with self.turns.turn(person.account):
             page = await self.documents.listed(offset)
         following = offset + len(page.documents)
@@ -65,13 +65,13 @@ class Gateway:
         return found, following if page.documents and following < page.total else None
 
     async def citations(self, done: Done, answer: Answer, base: str, marks: Marks | None = None) -> list[Citation]:
-        """Where an answer with these marks comes from; this device's documents are found below `base`."""
+        """Return the sources of an answer with these marks; this device's documents are found below `base`."""
         marks = marks or Marks()
         words = await self.documents.texts(named(done, marks))
         return cited(done, [token.text for token in answer.tokens], words, base, marks)
 
     async def close(self) -> None:
-        """Answers in work end with a reason."""
+        """Close everything; running answers end with a reason."""
         await self.background.close()
         await self.watching.close()
         await self.readings.close()

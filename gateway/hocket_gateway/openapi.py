@@ -1,4 +1,4 @@
-"""`/openapi.json`: what every path takes and gives. Bodies are described by the records that they are decoded into."""
+"""The path `/openapi.json`: every path's input and output. Bodies are described by the records that decode them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MODELS = [way.id + tag for tag in ("", LATEST) for way in WAYS]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One method of one path: what it does, its body's record, its answer's types, its query, a body as example."""
+    """A method of a path: its purpose, its body's record, its answer's types, its query, and an example body."""
 
     method: str
     path: str
@@ -115,12 +115,12 @@ _ERRORS = {
 
 
 async def openapi(_: Request) -> Response:
-    """The whole description."""
+    """Return the whole description."""
     return json_response(description())
 
 
 def description() -> dict[str, Any]:
-    """An OpenAPI 3.1 document."""
+    """Build an OpenAPI 3.1 document."""
     bodies = [each.body for each in OPERATIONS if each.body not in (None, bytes)]
     schemas, records = msgspec.json.schema_components(bodies, ref_template="#/components/schemas/{name}")
     named = dict(zip(bodies, schemas, strict=True))

@@ -1,4 +1,4 @@
-"""`hocket serve` as a process: listens, says that it is ready, and lets what is in work go on a while at its end."""
+"""The process of `hocket serve`: it listens, reports that it is ready, and lets requests complete as it ends."""
 
 from __future__ import annotations
 
@@ -57,16 +57,16 @@ def run(settings: ServeSettings) -> None:
 
 
 class TimedProtocol(H11Protocol):
-    """Ends a connection whose client lets the gateway wait: for a whole request, or until it reads what was sent.
+    """A connection with time limits for the client: to send a whole request, and to read what was sent.
 
-    uvicorn waits without an end for both. Where all connections are taken, the one that has waited longest for a whole
-    request gives way to a new one. What is no request is answered as everything else is refused.
+    uvicorn waits without an end for both. If all connections are taken, the one that has waited longest for a whole
+    request gives way to a new one. A malformed request is answered like any other refusal.
     """
 
     conn: h11.Connection
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
-        """As uvicorn's."""
+        """Begin as uvicorn does, with time limits; if all connections are taken, end the one that waits longest."""
         if len(self.connections) >= MAX_CONNECTIONS - 1:
             asking = (each for each in self.connections if isinstance(each, TimedProtocol) and each.is_asking)
             if oldest := min(asking, key=_began, default=None):
@@ -78,17 +78,17 @@ class TimedProtocol(H11Protocol):
         self._next = self.loop.call_later(HEAD_S, self._look, None, 0)
 
     def handle_events(self) -> None:
-        """As uvicorn's, whose own bound counts requests whose connection has gone, too: others would get a 503."""
+        """Handle events as uvicorn does, but limit open connections: uvicorn also counts requests of closed ones."""
         self.app = self.config.loaded_app if len(self.connections) < MAX_CONNECTIONS else service_unavailable
         super().handle_events()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """As uvicorn's."""
+        """End as uvicorn does, and stop the timer."""
         self._next.cancel()  # it would keep the connection in memory
         super().connection_lost(exc)
 
     def send_400_response(self, _: str) -> None:
-        """As uvicorn's; the connection ends behind it."""
+        """Answer a malformed request with a Refusal, and close the connection."""
         refusal = Refusal(400, "what came is no request of HTTP", "send one with one length", "bad_request")
         body = as_json.encoded(refusal.openai())
         headers = [*PRIVATE.items(), ("content-type", "application/json"), ("content-length", str(len(body)))]
@@ -99,7 +99,7 @@ class TimedProtocol(H11Protocol):
 
     @property
     def is_asking(self) -> bool:
-        """Whether a request is not whole yet, or not begun, and nothing is on its way to the client."""
+        """Tell whether a request is incomplete, or not begun, and nothing is on its way to the client."""
         is_whole = not self._has_no_request and not self.cycle.more_body
         return not (is_whole or self.transport.is_closing() or self.transport.get_write_buffer_size())
 
@@ -108,7 +108,7 @@ class TimedProtocol(H11Protocol):
         return self.cycle is None or self.cycle.response_complete
 
     def _look(self, last: object, unread: int) -> None:
-        """`last` and `unread` are the request and the bytes of the look before; what has changed is waited for."""
+        """End the connection if nothing has changed since the last look, at the request `last` with `unread` bytes."""
         left = self.transport.get_write_buffer_size()
         if left == unread if left else (self._has_no_request and self.cycle is last):
             self.transport.abort()
@@ -121,19 +121,19 @@ def _began(connection: TimedProtocol) -> float:
 
 
 class GatewayServer(uvicorn.Server):
-    """Tells the service manager when it listens, and when it ends."""
+    """A uvicorn server that tells the service manager when it listens, and when it ends."""
 
     ending: Ending | None = None  # of a process that is this server's
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """As uvicorn's."""
+        """Start as uvicorn does, and report that the server is ready."""
         await super().startup(sockets)
         if self.started:
             log.info("ready", at=[f"{at[0]}:{at[1]}" for at in (sock.getsockname() for sock in sockets or [])])
             notify(READY=1, STATUS="listening")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """As uvicorn's."""
+        """Stop as uvicorn does, after reporting it, with DRAIN_S for answers in work."""
         log.info("stopping")
         notify(STOPPING=1)
         if self.ending:
@@ -142,7 +142,7 @@ class GatewayServer(uvicorn.Server):
 
 
 def listener(settings: ServeSettings, people: People) -> socket.socket:
-    """The socket, bound. Raises BadConfiguration where it cannot be, or where strangers could ask."""
+    """Bind the listening socket. Raises BadConfiguration if that fails, or if strangers could ask without a key."""
     if settings.host not in LOOPBACK and not people.are_asked_for_keys:
         text = f"{settings.host} can be reached from other machines, and there are no keys"
         raise BadConfiguration(text, "make one: hocket serve keys new NAME; or leave out --host")
@@ -155,7 +155,7 @@ def listener(settings: ServeSettings, people: People) -> socket.socket:
 
 
 def server(settings: ServeSettings) -> GatewayServer:
-    """The server, for a socket of `listener`."""
+    """Return the server, for a socket of `listener`."""
     config = uvicorn.Config(
         application(settings),
         log_config=None,

@@ -1,4 +1,4 @@
-"""What `hocket serve` is told: a frozen record, the only place of its defaults."""
+"""Settings of `hocket serve`: a frozen record, the only place of its defaults."""
 
 from __future__ import annotations
 

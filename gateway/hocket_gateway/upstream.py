@@ -14,7 +14,7 @@ STATUS_S = 2.0
 
 
 class Upstream:
-    """All requests share one client: each question is a stream of its own in it."""
+    """The client that all requests share: each question is a stream of its own in it."""
 
     def __init__(self, endpoint: str, keys: Path | None) -> None:
         self._endpoint = endpoint
@@ -22,20 +22,20 @@ class Upstream:
         self._opening: asyncio.Task[AsyncClient] | None = None
 
     async def client(self) -> AsyncClient:
-        """The client, connected. Raises Unavailable where no daemon answers, or why it refuses."""
+        """Return the client, connected. Raises Unavailable if no daemon answers, or why it refuses."""
         if self._opening is None or (self._opening.done() and self._opening.exception() is not None):
             self._opening = asyncio.create_task(self._open())
         return await asyncio.shield(self._opening)  # who leaves does not take it from others
 
     async def status(self) -> Status | None:
-        """How the device daemon is; None where it does not say."""
+        """Return the device daemon's status; None if it does not answer."""
         try:
             return await (await self.client()).status(STATUS_S)
         except HocketError:
             return None
 
     async def close(self) -> None:
-        """Streams in work end in Cancelled at once."""
+        """Close the connection; running streams end in Cancelled at once."""
         if self._opening is not None:
             await asyncio.wait({self._opening})
             if self._opening.exception() is None:

@@ -8,6 +8,6 @@ from hocket_bus.errors import BadRequest
 
 
 def require(data: Path, *names: str | Path) -> None:
-    """Raises BadRequest for the first file of these that is not under `data`."""
+    """Raise BadRequest for the first file of these that is not under `data`."""
     if missing := next((name for name in names if not (data / name).is_file()), None):
         raise BadRequest(f"no {missing} under {data}", "name the folder of the corpora with --data")

@@ -1,4 +1,4 @@
-"""Teacher forcing: what a model says at every place of a given text, by transformers alone."""
+"""Teacher forcing: the distributions of a model at every place of a given text, by transformers alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hocket_daemon.engine.sampling.heads import mix
 
 
 class Forced:
-    """The model once more, without slots, batches and kept documents: what those are held to."""
+    """The same model without slots, batches and stored documents, as the reference for those."""
 
     def __init__(self, model: TransformersModel) -> None:
         self._device, self._vocabulary = model.device, model.vocabulary
@@ -26,9 +26,9 @@ class Forced:
 
     @torch.inference_mode()
     def score(self, tokens: Sequence[int], last: int) -> NDArray[np.float32]:
-        """Probabilities [last, vocabulary] at the last `last` tokens' places.
+        """Return probabilities [last, vocabulary] at the last `last` tokens' places.
 
-        Row i is the distribution behind all tokens before the i-th of them; at least one token comes before the first.
+        Row i is the distribution after all tokens before the i-th of them; at least one token comes before the first.
         """
         assert 0 < last < len(tokens)
         ids = torch.tensor([list(tokens)], device=self._device)
@@ -39,12 +39,12 @@ class Forced:
 def distribution(
     group: SequenceGroup, tokens: list[int], weights: list[float], interrupt: Interrupt | None = None
 ) -> NDArray[np.floating]:
-    """What a group says behind `tokens`, [vocabulary], decoded by itself. Raises Preempted."""
+    """Return the distribution of a group after `tokens`, [vocabulary], decoded by itself. Raises Preempted."""
     return mix(rows_behind(group, tokens, interrupt), weights)
 
 
 def rows_behind(group: SequenceGroup, tokens: list[int], interrupt: Interrupt | None = None) -> NDArray[np.floating]:
-    """The same of each of its rows, [rows, vocabulary]."""
+    """Return the distribution of each row of a group after `tokens`, [rows, vocabulary]. Raises Preempted."""
     model, segment = group.model, group.roll_back(tokens)
     read = model.read([segment], interrupt)[0] if segment.rows else None
     return group.take(tokens, read).dense(model.vocabulary)
@@ -61,6 +61,6 @@ def read_at_once(
     alone: bool = False,
     turns: Sequence[Turn] = (),
 ) -> SequenceGroup:
-    """A side's prompt in the model's own slots, one pass behind the other. Raises BadRequest."""
+    """Read a side's prompt in the model's own slots, one pass after the other. Raises BadRequest."""
     prompt = Prompt(query=question, turns=list(turns))
     return at_once(model, read(model, prompt, passages, task=task, room=room, likelihood=likelihood, alone=alone))

@@ -49,9 +49,9 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CollectionStatus:
-    """How a collection is. `stale` documents wait to be made anew, `queued` files to be ingested.
+    """The status of a collection. `stale` counts documents to be processed again, `queued` files to be ingested.
 
-    While vectors of another embedder are among them, all are searched `by_words` alone.
+    While the store has vectors of another embedder, all documents are searched `by_words` alone.
     """
 
     documents: int
@@ -62,7 +62,7 @@ class CollectionStatus:
 
 
 class Removal(NamedTuple):
-    """Names of documents that went, and what was asked for in vain."""
+    """The names of removed documents, and the paths that matched none."""
 
     removed: list[str]
     missing: list[str]
@@ -124,7 +124,7 @@ class Collection:
 
     @property
     def number(self) -> str:
-        """The graph's own, from its first day on."""
+        """Return the random number that identifies the graph, and never changes."""
         return self.graph.number
 
     @property
@@ -134,7 +134,7 @@ class Collection:
 
     @property
     def scorers(self) -> list[str]:
-        """Names of what passages can be scored by, the best first."""
+        """Return the names of the scorers of passages, the best first."""
         return self._searcher.scorers
 
     def search(
@@ -149,11 +149,11 @@ class Collection:
         elsewhere: Trail | None = None,
         steps: int = 2,
     ) -> SearchResult:
-        """The best `k` passages `within` a folder, or of all; none when nothing is ingested.
+        """Return the best `k` passages `within` folders, or of all documents; none when nothing is ingested.
 
         Each has at most so many `words`, but always those of the chunk that was found. `others` are the question's
-        other forms, in a conversation (forms.py), and `elsewhere` is what another side's best passage leads to; it
-        takes that many `steps`.
+        other forms, in a conversation (forms.py). `elsewhere` is what another side's best passage leads to. The search
+        takes at most so many `steps`.
         Raises QueryError, IndexBuilding.
         """
         query = check_query(query, k)
@@ -178,11 +178,14 @@ class Collection:
         return self._searching().score(check_query(query, len(places)), places, scorer, ranks)
 
     def weigh(self, query: str, texts: Sequence[str], scorer: str = "", names: Sequence[str] = ()) -> list[float]:
-        """The same for texts that are not in the collection, perhaps with the names above each. Raises QueryError."""
+        """Score texts that are not in the collection, perhaps with the names above each. Raises QueryError."""
         return self._searcher.weigh(query, texts, scorer, names)
 
     def extract(self, query: str, k: int, sentences: int) -> list[Sentence]:
-        """At most so many `sentences` of the best `k` passages, the nearest first. Raises QueryError, IndexBuilding."""
+        """Return at most so many `sentences` of the best `k` passages, the nearest first.
+
+        Raises QueryError, IndexBuilding.
+        """
         query = check_query(query, k)
         return extract(self.embedder, query, self.search(query, k).passages, sentences)
 
@@ -193,7 +196,7 @@ class Collection:
         return self.work(job)
 
     def accept(self, paths: Sequence[Path], job: Job) -> None:
-        """Let files and folders be a job of the next `work`, or of the one under way, whatever happens meanwhile.
+        """Queue files and folders as a job of the next `work`, or of the one under way; the queue survives a crash.
 
         Documents of a folder whose files are gone are removed at once, unless the folder is empty: then its disk may
         not be mounted.
@@ -207,7 +210,7 @@ class Collection:
         return self.work(Job(on_progress))
 
     def work(self, rest: Job) -> Report:
-        """Carry out what was accepted; `rest` counts what nobody asks for any more. Raises Cancelled after `stop`."""
+        """Carry out the accepted jobs; `rest` counts what belongs to none of them. Raises Cancelled after `stop`."""
         with self._working:
             try:
                 self._ingester.run(rest)
@@ -217,7 +220,7 @@ class Collection:
         return rest.report
 
     def build(self, interrupted: Callable[[], bool] = lambda: False) -> None:
-        """Let the graph follow the documents, as far as that goes before it is `interrupted` or stopped."""
+        """Update the graph to the documents, until it is done, `interrupted` or stopped."""
         with self._working:
             self.graph.build(lambda: interrupted() or self._ingester.is_stopped)
             self._forget()
@@ -257,25 +260,25 @@ class Collection:
         return Removal(gone, missing)
 
     def documents(self) -> list[DocumentInfo]:
-        """Every document, by name."""
+        """Return all documents, by name."""
         with self._store.moment() as moment:
             return moment.documents()
 
     def survey(self, text: str, suffixes: Sequence[str], within: tuple[str, ...] = ()) -> Surveyed:
-        """The documents that have all words of `text`, or all documents, of these suffixes and `within` folders."""
+        """Return the documents of these suffixes, `within` folders, that have all words of `text`, if any."""
         with self._store.moment() as moment:
             return survey(moment, text, suffixes, within)
 
     def texts(self, after: int, limit: int, words: int = 0) -> tuple[int, list[tuple[int, str]]]:
-        """The collection's version, and (id, text) of the next passages of so many `words` behind the id `after`.
+        """Return the collection's version, and (id, text) of the next passages of so many `words` after the id `after`.
 
-        They are at most `limit`, and none behind the last.
+        They are at most `limit`, and none after the last.
         """
         with self._store.moment() as moment:
             return moment.generation(), following(moment, after, limit, size_of(words, self._chunk_words))
 
     def status(self) -> CollectionStatus:
-        """How the collection is now."""
+        """Return the current status of the collection."""
         with self._store.moment() as moment:
             stale = moment.stale(self._ingester.recipe)
             of_others = any(recipe.partition(" ")[0] != self.embedder.fingerprint for recipe in moment.recipes())
@@ -286,7 +289,7 @@ class Collection:
         self._ingester.stop()
 
     def close(self) -> None:
-        """Stop, save the index and let the folder go; a job that does not end in time goes down with its process."""
+        """Stop, save the index and release the folder; a job that does not end in time ends with its process."""
         self.stop()
         if not self._working.acquire(timeout=CLOSE_S):
             log.warning("left in the middle of a file", folder=str(self._folder))
@@ -305,7 +308,7 @@ class Collection:
         self.close()
 
     def _forget(self) -> None:
-        """What changed documents said before is not kept on the disk either."""
+        """Remove the earlier text of changed documents from the disk, too."""
         if self._replaced:
             self._replaced = False
             self.graph.forget()
@@ -328,7 +331,7 @@ class Collection:
         return [str(path) for path in below if is_gone(path) or why_apart(path)]
 
     def _remove_moved(self, added: Sequence[str]) -> int:
-        """Remove documents whose files are gone and whose whole text is `added` under another name; how many."""
+        """Remove documents whose files are gone and whose whole text is `added` under another name; return how many."""
         with self._store.moment() as moment:
             chunks = {document.name: document.chunks for document in moment.documents()}
             sizes = {chunks[name] for name in added if name in chunks}
@@ -345,20 +348,20 @@ class Collection:
         return self._searcher if self._renewed else self._by_words
 
     def _check_empty(self) -> None:
-        """A store without documents is a fine store, unless its first ones are on their way."""
+        """Raise IndexBuilding for an empty store whose first files are still queued."""
         queued = self.status().queued
         if queued:
             raise IndexBuilding(f"none of {queued} files is ingested yet", "wait for the first, or remove them")
 
 
 def _below(name: str, path: str) -> bool:
-    """Whether a document is, or lies in, `path`; nothing lies in a path without a name."""
+    """Tell whether a document is `path` or lies in it; nothing lies in an empty path."""
     folder = path.rstrip("/")
     return path != "" and (name == folder or name.startswith(folder + "/"))
 
 
 def claim(folder: Path) -> IO[str]:
-    """The lock of a collection's folder, made where it is not there. Raises StoreError where another process has it."""
+    """Make and lock a collection's folder; return the lock file. Raises StoreError where another process has it."""
     private_folder(folder)
     try:
         held = lock(folder / "lock")

@@ -46,7 +46,7 @@ class GraphConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 
 class StoreConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Where the documents are stored: docs/stores.md."""
+    """The document store: docs/stores.md."""
 
     kind: Annotated[
         Literal["sqlite", "lancedb", "postgres"],

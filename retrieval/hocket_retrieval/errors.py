@@ -1,4 +1,4 @@
-"""What can go wrong with documents and searches, on the bus's axis: what can the caller do?
+"""Errors of documents and searches, on the bus's axis: what can the caller do?
 
 BadRequest
 ├── QueryError      the query cannot be searched as it stands
@@ -23,7 +23,7 @@ class QueryError(BadRequest):
 
 
 class DocumentError(BadRequest):
-    """This file cannot be ingested; other files are not affected."""
+    """A file that cannot be ingested; other files are not affected."""
 
 
 class IndexBuilding(Unavailable):
@@ -35,7 +35,7 @@ class PassageGone(Unavailable):
 
 
 class VectorsGone(Unavailable):
-    """Another daemon that shares the store removed the text whose vectors this document was to use."""
+    """A document without its vectors: another daemon that shares the store removed the text that they are of."""
 
     def __init__(self, document: str) -> None:
         super().__init__(f"vectors of {document} are not in the store any more", "ingest it again")

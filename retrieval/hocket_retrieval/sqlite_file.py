@@ -1,6 +1,6 @@
-"""One SQLite file (WAL) that a daemon keeps: reads from any thread, each with a connection of its own; writes in turns.
+"""A SQLite file (WAL) of a daemon: any thread reads over a connection of its own, and writes take turns.
 
-What is deleted is overwritten, and `purge` takes it out of the log beside the file, too.
+Deleted content is overwritten, and `purge` also removes it from the log beside the file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class SqliteFile:
     """The file at `path`, of schema `version`; `remedy` says what to do where it is damaged."""
 
     def __init__(self, path: Path, version: int, make: Callable[[int], str], remedy: str) -> None:
-        """Open, or make, it. `make` gives the statements that lead from a version, 0 for a new file, to this one.
+        """Open, or make, the file. `make` returns the SQL that leads from a version, 0 for a new file, to this one.
 
         Raises StoreError when it is damaged or of a later version.
         """
@@ -47,7 +47,7 @@ class SqliteFile:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """All reads inside see one and the same state. Raises StoreError when the file is damaged."""
+        """Yield a connection whose reads all see one and the same state. Raises StoreError when the file is damaged."""
         try:
             connection = self._idle.get_nowait()
         except queue.Empty:
@@ -63,7 +63,7 @@ class SqliteFile:
 
     @contextmanager
     def writing(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
-        """A transaction; a `durable` one, and all before it, are on the disk at its end."""
+        """Yield a connection in a transaction; a `durable` one, and all before it, are on the disk at its end."""
         with self._alone():
             if durable is not self._durable:
                 self._writer.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")

@@ -223,6 +223,18 @@ def test_each_of_these_names_would_be_seen(name: str) -> None:
     assert words(name) & PRIVATE_WORDS
 
 
+def test_docstrings_begin_with_a_verb_or_a_noun_phrase() -> None:
+    """A reader learns at once what a function does or a class is, and not that something is "whether" or "of"."""
+    assert house.vague_docstrings(SOURCES) == []
+
+
+def test_a_vague_docstring_would_be_seen(tmp_path: Path) -> None:
+    """The test above can fail; a word that only begins like one of those may stand."""
+    sources = ('"""Whether it holds."""', '"""Whole pages."""', 'def f() -> None:\n    """What is sent."""')
+    paths = _written(tmp_path, a=sources[0], b=sources[1], c=sources[2])
+    assert house.vague_docstrings(paths) == ["Whether it holds.", "What is sent."]
+
+
 def test_no_file_or_class_is_named_as_another_of_its_floor() -> None:
     """A search for a name finds a room and not a hall."""
     rooms: Counter[tuple[str, str]] = Counter()

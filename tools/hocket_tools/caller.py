@@ -1,4 +1,4 @@
-"""One request to one daemon and the replies to it; knows the bus and no daemon in particular."""
+"""A blocking connection to a daemon for requests and their replies; knows the bus and no daemon in particular."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Caller:
     def __init__(
         self, endpoint: str, connect_s: float = 5.0, keys: Path | None = None, role: Role | None = None
     ) -> None:
-        """`keys` is the folder of this machine's keys, as for a Client; `role` is the daemon's, None for any."""
+        """Connect. `keys` is this machine's folder of keys, as for a Client; `role` is the daemon's, None for any."""
         check_endpoint(endpoint)
         self.endpoint = endpoint
         self._inbox: SimpleQueue[Event] = SimpleQueue()
@@ -52,7 +52,7 @@ class Caller:
         return reply
 
     def replies(self, message: Message, silence_s: float) -> Iterator[Message]:
-        """Send `message`; yield what comes, up to the first reply that is not Progress.
+        """Send `message` and yield its replies, up to the first one that is not Progress.
 
         Raises DeadlineExceeded after `silence_s` without one, Unavailable when the daemon goes away.
         """
@@ -105,7 +105,7 @@ class Caller:
 
 
 def paged(page_from: Callable[[int], tuple[Sequence[Item], int]]) -> Iterator[Item]:
-    """All of a list that comes in pages: `page_from` gives what follows from an offset on, and how long the list is."""
+    """Yield all items of a list that comes in pages; `page_from(offset)` returns a page and the whole list's length."""
     offset, total = 0, 1
     while offset < total:
         items, total = page_from(offset)

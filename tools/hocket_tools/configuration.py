@@ -1,4 +1,4 @@
-"""docs/configuration.md, made of the settings' own descriptions: every key of every file, with its default."""
+"""Generator of docs/configuration.md from the settings' own descriptions: every key of every file, with its default."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _row(key: Key) -> str:
 
 
 def _linked(text: str) -> str:
-    """A page that the text names becomes a link to it."""
+    """Return a text with a link for each page of docs/ that it names."""
     return re.sub(r"docs/(\w+\.md)", r"[\1](\1)", text)
 
 

@@ -1,4 +1,4 @@
-"""What people see: colours by who proposed a token, the legend, the summary; knows no daemon."""
+"""Output for people: colours by who proposed a token, the legend, the summary; knows no daemon."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ def err() -> Console:
 
 
 def _guarded(stream: TextIO) -> IO[str]:
-    """What people are to read passes it at a pipe, too."""
+    """Return a stream that replaces hidden characters in output for people, at a pipe, too."""
     return cast("IO[str]", VisibleStream(stream))
 
 
 def for_people(text: str, console: Console) -> str:
-    """A text that has paths: short on a terminal, whole for programs."""
+    """Return a text with its paths shortened on a terminal, and unchanged for programs."""
     return shortened_in(text) if console.is_terminal else text
 
 
 class WaitLine:
-    """One line on a terminal that says for whom an answer waits; on anything else there is none."""
+    """A line on a terminal that says for whom an answer waits; elsewhere nothing is written."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -70,14 +70,14 @@ class WaitLine:
             self._width = max(self._width, len(text))
 
     def clear(self) -> None:
-        """Remove it; what comes next begins where it was."""
+        """Remove the line; later output begins in its place."""
         if self._width:
             self._console.print(" " * self._width, end="\r")
             self._width = 0
 
 
 def shows_colours() -> bool:
-    """Whether an answer has colours here, and somebody sees what they mean."""
+    """Tell whether an answer has colours here, and its legend can be seen on a terminal."""
     answers = out()
     return answers.is_terminal and answers.color_system is not None and not answers.no_color and err().is_terminal
 
@@ -93,12 +93,12 @@ def token(text: str, source: Source) -> Text:
 
 
 def printable(text: str) -> str:
-    """`text` with what controls a terminal, turns text around or hides replaced, except line breaks and tabs."""
+    """Replace characters of `text` that control a terminal, reverse text or hide, except line breaks and tabs."""
     return visible(text)
 
 
 def one_line(text: str) -> str:
-    """`text`, such as a file's name, without line breaks either."""
+    """Replace the same characters in `text`, such as a file's name, and turn line breaks into blanks."""
     return visible_line(text)
 
 
@@ -114,14 +114,14 @@ def summary(done: Done) -> str:
 
 
 def sources(done: Done) -> list[str]:
-    """Where a finished answer comes from, a line for each source with a share, the largest first."""
+    """Return a line for each source with a share in a finished answer, the largest first."""
     shares = [(f"{origin.share:>6.1%}", origin) for origin in done.sources]
     lines = [f"{share}  {origin.side:<6}  {_where(origin)}" for share, origin in shares if share.strip() != "0.0%"]
     return lines or (["from no document"] if done.token_ids else [])
 
 
 def lost(done: Done) -> list[str]:
-    """A line where one side wrote a part of the answer alone, which two had begun."""
+    """Return a line about the tokens that one side wrote alone, where both sides wrote the others."""
     outcome, tokens = done.outcome, len(done.token_ids)
     alone = outcome.solo_steps if isinstance(outcome, AggregationOutcome) else []
     if not alone or len(alone) == tokens:
@@ -148,12 +148,12 @@ def _where(origin: Origin) -> str:
 
 
 def place_of(passage: Origin | Passage | Place) -> str:
-    """Where in its document a passage stands: what the file itself tells, else its number there."""
+    """Return a passage's place in its document: as the file itself names it, else its number there."""
     return one_line(passage.place) or f"chunk {passage.ordinal}"
 
 
 def _outcome(done: Done) -> list[str]:
-    """What the mode says of it, and how it was written."""
+    """Return the parts of the summary that the mode decides: accepted drafts or who wrote, and the method."""
     match done.outcome:
         case AggregationOutcome(accept_device=device, members=[_, *_] as members, method=method):
             shares = [f"{one_line(each.name)} {_share(each.accept)}" for each in members if each.steps]
@@ -171,7 +171,7 @@ def _share(value: float | None) -> str:
 
 
 def stdin_text() -> str:
-    """All of standard input, without blank ends. Raises BadRequest where it is no text."""
+    """Read all of standard input, without blanks at its ends. Raises BadRequest where it is not UTF-8 text."""
     try:
         text = sys.stdin.read().removeprefix("\ufeff").strip()
         text.encode()  # in some locales what is no text comes as surrogates
@@ -181,7 +181,7 @@ def stdin_text() -> str:
 
 
 def print_json(record: object) -> None:
-    """One line of standard output, for programs: in UTF-8 whatever the terminal is set to."""
+    """Print a record as one line on standard output, for programs: in UTF-8 whatever the terminal is set to."""
     typer.echo(as_json.encoded(record))
 
 

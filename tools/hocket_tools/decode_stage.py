@@ -1,4 +1,4 @@
-"""The offline stage for one daemon of a pair: its model, from its configuration, timed in this process and kept."""
+"""The offline stage for one daemon of a pair: its model, from its configuration, timed in this process and stored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def measure_decode(home: Home, side: Side, stage: Stage) -> DecodeProfile:
-    """Run the offline stage and keep its fit beside those of other numbers of rows, with a progress bar.
+    """Run the offline stage and store its fit beside those of other numbers of rows, with a progress bar.
 
     Raises BadConfiguration, or BadRequest when the model's context is too small.
     """

@@ -1,4 +1,4 @@
-"""Embedders of runs: one that is asked for the same texts again and again, and one for runs that need no vectors."""
+"""Embedders for runs: one that caches the vectors of texts, and one for runs that need no vectors."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from hocket_retrieval.embedding.embedder import Embedder, Vectors
 
 
 class RememberingEmbedder(Embedder):
-    """The bundled one; each text is embedded once."""
+    """The bundled embedder with a cache: each text is embedded once."""
 
     def __init__(self) -> None:
-        """Raises ModelError."""
+        """Load the bundled embedder. Raises ModelError."""
         super().__init__()
         self._queries: dict[str, Vectors] = {}
         self._documents: dict[str, Vectors] = {}
@@ -33,18 +33,18 @@ class RememberingEmbedder(Embedder):
 
 
 class FlatEmbedder(Embedder):
-    """Every text has the same vector: for graphs, which need none."""
+    """An embedder that gives every text the same vector, for graphs, which need none."""
 
     def __init__(self) -> None:
         self.dimension, self.fingerprint = 8, "cosine:flat"
 
     def query(self, text: str) -> Vectors:
-        """That of a query."""
+        """Return the vector of a query."""
         first: Vectors = self.documents([text])[0]
         return first
 
     def documents(self, texts: Sequence[str]) -> Vectors:
-        """Those of chunks."""
+        """Return the vectors of chunks."""
         rows: Vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         rows[:, 0] = 1
         return rows

@@ -24,7 +24,7 @@ def main() -> None:
 
 
 def _open_streams() -> None:
-    """Who was started with a closed stream reads nothing from it and writes nowhere; no socket takes its number."""
+    """Open the null device for each standard stream that was closed at the start: no socket then takes its number."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - as long as the process

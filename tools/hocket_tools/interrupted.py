@@ -1,4 +1,4 @@
-"""What Ctrl-C leaves: a command that is left while something goes on, or is half done, says so in one line."""
+"""Messages on Ctrl-C: a command that is interrupted says in one line what goes on, or what is half done."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def leaving(line: str) -> Iterator[None]:
-    """Where Ctrl-C comes meanwhile: say what goes on or stays, and the command that ends it or goes on with it."""
+    """Print `line` on Ctrl-C within the context: what goes on or stays, and the command that ends or resumes it."""
     try:
         yield
     except KeyboardInterrupt:

@@ -1,6 +1,6 @@
-"""The commands of other distributions, above all the laboratory's: whatever is installed and says that it has some.
+"""The commands of other distributions that are installed, above all the laboratory's.
 
-A distribution says so by entry points of the group `hocket.commands`; each is a function that adds its commands.
+A distribution names them by entry points of the group `hocket.commands`; each is a function that adds its commands.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ OF_THE_LABORATORY = ("bench", "link", "simulate")
 
 
 def add_commands(app: typer.Typer) -> None:
-    """Add what is installed; of the laboratory's commands those that are not here say how to get them."""
+    """Add the commands that are installed; a command of the laboratory that is missing says how to get it."""
     found = {point.name: point for point in entry_points(group=GROUP)}
     for point in found.values():
         point.load()(app)
@@ -31,7 +31,7 @@ _ANY = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_n
 
 def _absent(name: str) -> Callable[[], None]:
     def absent() -> None:
-        """Whatever stands behind it. Raises Unavailable."""
+        """Accept anything. Raises Unavailable, with the command that installs the laboratory."""
         raise Unavailable(
             f"hocket {name} is of the laboratory, which is not installed",
             "pip install hocket-lab; in a folder of hocket's sources: pip install ./lab",

@@ -28,7 +28,7 @@ _NOWHERE = str(Path(tempfile.gettempdir(), "hocket-lock"))  # pip wants a target
 
 
 def direct(root: str) -> list[str]:
-    """What `root` ("name[extra]", of this tree) asks of the index, the extras that it names followed."""
+    """Return what `root` ("name[extra]", of this tree) requires from the index, with the extras that it names."""
     found: set[str] = set()
     waiting, seen = [Requirement(root)], set[str]()
     while waiting:
@@ -61,7 +61,7 @@ def resolve(requirements: Sequence[str], python: str, *options: str) -> dict[str
 
 
 def problem_on(python: str, lock: Path, *options: str) -> str:
-    """What keeps a Python from installing a lock, such as a version that was taken back; empty where nothing does."""
+    """Return what keeps a Python from installing a lock, such as a withdrawn version; empty where nothing does."""
     command = ["uv", "pip", "compile", "--no-deps", "--only-binary=:all:", "--no-header", *options]
     return _run([*command, "--python-version", python, "--output-file", os.devnull, str(lock)])
 
@@ -72,7 +72,7 @@ def _pip(python: str, *arguments: str) -> str:
 
 
 def _run(module: Sequence[str]) -> str:
-    """What a Python program complains of; empty where it succeeds."""
+    """Run a Python module and return what it complains of; empty where it succeeds."""
     command = [sys.executable, "-m", *module]
     done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_S, check=False)
     withdrawn = [line for line in done.stderr.splitlines() if "is yanked" in line]
@@ -80,7 +80,7 @@ def _run(module: Sequence[str]) -> str:
 
 
 def write(target: Path) -> int:
-    """Pin `hocket[dev]` and its build backend into `target`; returns how many packages."""
+    """Pin `hocket[dev]` and its build backend into `target`; return the number of packages."""
     pins = resolve([*direct("hocket[dev]"), "hatchling"], OLDEST)
     lines = [f"{name}=={version.partition('+')[0]}\n" for name, version in sorted(pins.items())]
     partial = target.with_name(target.name + ".partial")
@@ -90,7 +90,7 @@ def write(target: Path) -> int:
 
 
 def check(lock: Path, pythons: Sequence[str] = PYTHONS) -> bool:
-    """Whether every Python installs the lock; prints a line for each."""
+    """Tell whether every Python installs the lock, and print a line for each."""
     problems = {python: problem_on(python, lock) for python in pythons}
     for python, problem in problems.items():
         sys.stdout.write(f"Python {python}: {problem or 'installs every package'}\n")

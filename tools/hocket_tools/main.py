@@ -41,7 +41,7 @@ app = typer.Typer(
 
 @contextmanager
 def shown_under(task: str) -> Iterator[None]:
-    """What is added to the app meanwhile stands under this heading in its help."""
+    """Show the commands that are added within the context under this heading of the app's help."""
     commands, groups = len(app.registered_commands), len(app.registered_groups)
     yield
     for command in app.registered_commands[commands:]:
@@ -72,7 +72,7 @@ with shown_under("Laboratory"):
 def overview(
     context: typer.Context, version: bool = typer.Option(False, "--version", help="Print the version and leave.")
 ) -> None:
-    """Without a command: the help."""
+    """Print the help where no command is given."""
     if version:
         from importlib.metadata import version as installed
 
@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command line; returns its exit status."""
+    """Run one command line and return its exit status."""
     guard_terminal()
     log.setup("warning")
     try:
@@ -119,7 +119,7 @@ def status_of(error: HocketError) -> int:
 
 
 def _of_system(error: OSError | UnicodeEncodeError) -> str:
-    """The line for what the system refuses; output that it had no room for is given up."""
+    """Return the line for an error of the system; on a full disk the remaining output is given up."""
     if isinstance(error, UnicodeEncodeError):
         return f"{error.object!a} is not valid UTF-8: rename it"
     if error.errno == errno.ENOSPC and not error.filename:
@@ -136,13 +136,13 @@ def _give_up_output() -> None:
 
 
 def complain(text: str) -> None:
-    """One line on standard error, its paths short for people."""
+    """Print one line on standard error, with paths shortened on a terminal."""
     line = visible_line(" ".join(text.split()))
     sys.stderr.write(f"hocket: {shortened_in(line) if sys.stderr.isatty() else line}\n")
 
 
 def _command(arguments: list[str]) -> str:
-    """The words that name the command, with a blank behind them; empty when there is no such command."""
+    """Return the words that name the command, with a blank after them; empty when there is no such command."""
     level: Any = typer.main.get_command(app)
     names = []
     for word in arguments:

@@ -1,4 +1,4 @@
-"""What a device remembers of documents when a text is typed word by word: the daemons' functions, without a link.
+"""Memory of documents while a text is typed word by word: the daemons' functions, without a link.
 
 Nothing waits here: memory is there as soon as it is asked for.
 """
@@ -25,7 +25,7 @@ _OF_HIDDEN = 8  # passages that a hidden document has at most
 
 
 class Shelf:
-    """What the cloud has read, but for documents that are hidden: nobody remembers the text that is being typed."""
+    """The documents that the cloud has read, except hidden ones: nobody remembers the text that is being typed."""
 
     def __init__(self, collection: Collection, embedder: Embedder, hidden: Names[str] = ()) -> None:
         self._collection = collection
@@ -33,22 +33,22 @@ class Shelf:
         self._hidden = hidden
 
     def without(self, hidden: Names[str]) -> Shelf:
-        """The same with other hidden documents."""
+        """Return the same documents with others hidden."""
         return Shelf(self._collection, self._embedder, hidden)
 
     def passages(self, query: str, k: int) -> list[Passage]:
-        """The best `k`."""
+        """Return the best `k` passages."""
         found = self._collection.search(query, k + _OF_HIDDEN * len(self._hidden)).passages
         return [each for each in found if each.document not in self._hidden][:k]
 
     def takeaways(self, query: str, k: int, count: int) -> list[Takeaway]:
-        """At most `count` sentences of the best `k` passages, the nearest first."""
+        """Return at most `count` sentences of the best `k` passages, the nearest first."""
         found = extract(self._embedder, query, self.passages(query, k), count)
         return [Takeaway(text=each.text, document=each.document) for each in found]
 
 
 class Replay(NamedTuple):
-    """What is remembered behind the last word, and what was asked for, one query after the other."""
+    """The memory after the last word, and the queries that were sent, in their order."""
 
     items: tuple[Item, ...]
     queries: tuple[str, ...]
@@ -61,7 +61,10 @@ def typed(
     extract: Callable[[str], Sequence[Takeaway]],
     opened: int = 0,
 ) -> Replay:
-    """`extract` tells the takeaways of a query, the best first; `opened` characters are there from the beginning."""
+    """Replay the typing of `text`.
+
+    `extract` returns the takeaways of a query, the best first; `opened` characters are there from the beginning.
+    """
     coordinator = Coordinator(settings.distance)
     memory, queries = Takeaways(settings.memory_tokens, lambda line: len(encode(line))), list[str]()
     redact = Redaction(settings.redact)

@@ -1,4 +1,4 @@
-"""What a daemon's file may hold: read from the settings' own types, defaults and descriptions; knows no daemon."""
+"""The keys of a daemon's file, read from the settings' own types, defaults and descriptions; knows no daemon."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Value = str | bool | int | float | tuple[str, ...] | dict[str, list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key; `default` is None where it must be set."""
+    """A key of the file; `default` is None where it must be set."""
 
     name: str
     default: Value | None
@@ -29,7 +29,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of the file, by its dotted name; that of the keys before all tables is empty."""
+    """A table of the file, by its dotted name, which is empty for the keys before all tables."""
 
     name: str
     introduction: str
@@ -37,15 +37,15 @@ class Table:
 
 
 def tables(kind: type[Struct]) -> list[Table]:
-    """All tables of a file, the keys before them first, and [expert] last."""
+    """Return the tables of a file, the keys before them first, and [expert] last."""
     found = list(_tables("", msgspec.inspect.type_info(kind)))
     return [table for table in found if table.keys or not table.name] + _expert(kind)
 
 
 def commented(kind: type[Struct], given: Mapping[str, Value]) -> str:
-    """A whole file as TOML: what is `given`, by dotted name, in force; every other key commented out, with its default.
+    """Return a whole file as TOML: the values `given` by dotted name, and all other keys commented out, with defaults.
 
-    What must be set must be given.
+    Keys that must be set must be given.
     """
     return "\n".join(_table_text(table, given) for table in tables(kind))
 

@@ -1,4 +1,4 @@
-"""The one door to a terminal: whatever a command writes there, no character of it hides or turns text around.
+"""The filter before a terminal: in whatever a command writes, no character hides text or turns it around.
 
 Colours and cursor moves are hocket's own: texts of others have lost theirs before (`console.printable`).
 """
@@ -21,7 +21,7 @@ class VisibleStream:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """As the stream's."""
+        """Write text with hidden characters replaced, and return what the stream's own write returns."""
         if text.isascii():
             return self._stream.write(text)
         parts = _OWN.split(text)
@@ -32,7 +32,7 @@ class VisibleStream:
 
 
 def guard_terminal() -> None:
-    """Let this process write to a terminal through the door alone. Programs at a pipe get every character."""
+    """Let this process write to a terminal through VisibleStream alone. Programs at a pipe get every character."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is not None and stream.isatty() and not isinstance(stream, VisibleStream):

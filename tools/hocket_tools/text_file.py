@@ -1,4 +1,4 @@
-"""A text file of somebody else's: read for lines that end in \\n, and saved as it was written, whole or not at all."""
+"""A user's text file: read with lines that end in \\n, and saved in its own form, whole or not at all."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _END = re.compile(r"\r\n|\r|\n")
 
 
 class TextFile:
-    """Its encoding, its byte order mark and the end of each line stay what they are; a new one is plain UTF-8."""
+    """A text file that keeps its encoding, its byte order mark and the end of each line; a new one is plain UTF-8."""
 
     def __init__(self, path: Path) -> None:
-        """Raises BadRequest for what cannot be read as text."""
+        """Read the file. Raises BadRequest for what cannot be read as text."""
         self.path = path
         try:
             if path.exists() and not path.is_file():
@@ -33,7 +33,7 @@ class TextFile:
             raise BadRequest(f"{path} cannot be read as text: {error}", "name a UTF-8 text file") from error
 
     def save(self, text: str) -> None:
-        """Let it be this text. Raises OSError, and leaves it as it was."""
+        """Replace the text of the file. Raises OSError, and leaves the file as it was."""
         lines = text.split("\n")
         written = "".join(map("".join, zip(lines, [*self._ends_for(lines), ""], strict=True)))
         try:
@@ -47,7 +47,7 @@ class TextFile:
         self._lines, self._ends = self.text.split("\n"), _END.findall(written)
 
     def _ends_for(self, lines: list[str]) -> list[str]:
-        """Of all lines but the last: what ends the line that it was, or what most end in, or the line before it."""
+        """Return the ends of all lines but the last: as before, or as most lines end, or as the line before it."""
         counted = Counter(self._ends).most_common()
         usual = counted[0][0] if counted else "\n"
         ends = [""] * (len(lines) - 1)
@@ -60,7 +60,7 @@ class TextFile:
         return [end or usual for end in ends]
 
     def _same(self, lines: list[str]) -> list[tuple[int, int]]:
-        """The numbers of lines that stayed: now, and before."""
+        """Return the numbers of the lines that stayed, each as a pair: now, and before."""
         first = common_prefix_length(lines, self._lines)
         last = common_prefix_length(lines[first:][::-1], self._lines[first:][::-1])
         now, before = lines[first : len(lines) - last], self._lines[first : len(self._lines) - last]

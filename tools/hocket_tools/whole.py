@@ -1,4 +1,4 @@
-"""Files of users that are written whole or not at all, and stay whose, and what, they are."""
+"""Files of users, written whole or not at all, whose owner, rights and kind stay as they are."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _NO_OTHER = {errno.EACCES, errno.EPERM, errno.EBUSY, errno.EROFS}  # the folder 
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Let the file, or what a link leads to, have this content. Raises OSError, and leaves it as it was.
+    """Replace the content of a file, or of what a link leads to. Raises OSError, and leaves it as it was.
 
-    Who owns it, who may read it and its other names stay. A new file is as any other that the user makes.
+    The owner, the access rights and other names of the file stay. A new file is like any other that the user makes.
     """
     try:
         found = path.stat()
@@ -40,7 +40,7 @@ def replace(path: Path, content: bytes) -> None:
 
 
 def _beside(path: Path, content: bytes, found: os.stat_result | None) -> None:
-    """In a file of another name that takes its place."""
+    """Write the content to a file of another name that takes the place of `path`."""
     partial = path.with_name(f".hocket-{os.urandom(6).hex()}")
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if found is None else 0o600)
     try:
@@ -59,7 +59,7 @@ def _beside(path: Path, content: bytes, found: os.stat_result | None) -> None:
 
 
 def _in_place(path: Path, content: bytes) -> None:
-    """In the file itself, once there is room for all of it; what was there comes back where that fails."""
+    """Write the content over the file itself, once there is room; the old content comes back where that fails."""
     descriptor = os.open(path, os.O_RDWR)
     with os.fdopen(descriptor, "r+b", buffering=0) as file:
         before = file.read()

@@ -1,1 +1,1 @@
-"""Bounds on what one key or connection may send, and turns between those who wait. Pure."""
+"""Bounds on what one key or connection may send, and fair turns between clients that wait. Pure."""

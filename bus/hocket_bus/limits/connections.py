@@ -1,8 +1,8 @@
-"""Who is connected by tcp, how much of what each sent waits to be taken, and who must go. Pure; knows no socket.
+"""Accounting of tcp connections: whose each is, how many of its bytes wait to be read, and which must close. Pure.
 
-Nobody can be told apart before a whole message of theirs has come: until then a connection is mute, and only the
-address is known. ZeroMQ hands over whole messages and has no limit to their frames. But bytes that came and belong to
-no message that was taken wait, whatever they are: so a message that never ends is one that lets too much wait.
+This module knows no socket. Connections cannot be told apart before a first whole message: until then a connection is
+mute, and only its address is known. ZeroMQ hands over whole messages and has no limit to their frames. Bytes that came
+and belong to no message that was taken are waiting bytes. So a message that never ends shows as too many of them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ SECURED_BYTES = 33  # what CURVE adds to a frame
 
 @dataclass(slots=True, eq=False)
 class Connection:
-    """`user` is None while it is mute, `refusal` while it may stay. `reported`: why it was last refused."""
+    """A tcp connection; `user` is None while it is mute, `refusal` while it may stay.
+
+    `reported` is the reason for which it was last refused.
+    """
 
     number: int
     ends: Ends
@@ -53,7 +56,7 @@ class Connection:
 
     @property
     def waiting(self) -> int:
-        """Bytes that came and were not taken."""
+        """Return how many bytes came and were not taken."""
         return max(0, self.came - self.taken)
 
 
@@ -61,10 +64,10 @@ Leaving = Iterator[tuple[Connection, str]]
 
 
 class Connections:
-    """All of them by the number of their descriptor, which is another connection's once one has left."""
+    """The connections by the number of their descriptor, which a later connection may reuse."""
 
     def __init__(self, room: int) -> None:
-        """At most `room` of them."""
+        """Allow at most `room` connections at once."""
         self._room = room
         self._all: dict[int, Connection] = {}
         self._mute: defaultdict[str, dict[int, Connection]] = defaultdict(dict)  # by address, the oldest first
@@ -75,7 +78,7 @@ class Connections:
         return len(self._all)
 
     def lets_in(self, user: str, now: float) -> bool:
-        """Whether a key may connect once more; it counts as unheard until a first message of it comes."""
+        """Tell whether a key may connect once more; that counts as unheard until a first message of it comes."""
         times = self._let_in[user]
         while times and now - times[0] >= UNHEARD_S:
             times.popleft()
@@ -85,7 +88,7 @@ class Connections:
         return True
 
     def begin(self, number: int, ends: Ends, address: str, now: float) -> Leaving:
-        """A connection was accepted; who must go for it."""
+        """Add an accepted connection; yield those that must close for it, with the reason."""
         self.end(number)
         mute = self._mute[address]
         self._all[number] = mute[number] = Connection(number, ends, address, now)
@@ -95,7 +98,7 @@ class Connections:
             yield self._go(next(iter(mute.values())), TOO_MANY_MUTE)
 
     def end(self, number: int) -> None:
-        """A connection is no more."""
+        """Remove a connection that has closed."""
         connection = self._all.pop(number, None)
         if connection is not None:
             self._hush(connection)
@@ -103,7 +106,7 @@ class Connections:
                 self._of[connection.user].discard(connection)
 
     def take(self, number: int, user: str, size: int) -> Connection | None:
-        """A message of so many bytes was taken of a connection, and said whose it is; None for one that has left."""
+        """Count a message of `size` bytes from a connection and note its user; None if the connection has left."""
         connection = self._all.get(number)
         if connection is None:
             return None
@@ -113,7 +116,7 @@ class Connections:
         return connection
 
     def subscribe(self, connection: Connection, user: str, topic: bytes) -> None:
-        """It reads one more topic, unless its key reads too many; topics of connections that have left do not count."""
+        """Add a topic to a connection, or refuse the connection if all those open of its key read too many."""
         read = sum(len(each.topics) for each in self._of[user])
         if topic not in connection.topics and read >= MAX_TOPICS_OF_KEY:
             connection.refusal = TOO_MANY_TOPICS
@@ -121,7 +124,7 @@ class Connections:
             connection.topics.add(topic)
 
     def look(self, came: Callable[[Connection], int], now: float) -> Leaving:
-        """Note how many bytes have come over each; who must go now."""
+        """Note how many bytes have come over each connection; yield those that must close now, with the reason."""
         for connection in self._all.values():
             connection.came = came(connection)
         for mute in list(self._mute.values()):
@@ -131,16 +134,16 @@ class Connections:
             yield from self._crowded([each for each in named if not each.going], MAX_WAITING_BYTES)
 
     def of(self, user: str) -> list[Connection]:
-        """Those of one key that have not been shown out."""
+        """Return one key's connections that have not been told to close."""
         return [each for each in self._of[user] if not each.going]
 
     def show_out(self, connection: Connection) -> None:
-        """It has to go."""
+        """Mark a connection as closing; it counts no longer as mute."""
         connection.going = True
         self._hush(connection)
 
     def _crowded(self, connections: list[Connection], maximum: int) -> Leaving:
-        """Those with the most waiting, until the others' is little enough."""
+        """Yield the connections with the most waiting bytes until the others have at most `maximum` together."""
         waiting = sum(each.waiting for each in connections)
         while waiting > maximum:
             largest = max(connections, key=lambda each: each.waiting)
@@ -153,7 +156,7 @@ class Connections:
         return connection, why
 
     def _name(self, connection: Connection, user: str) -> None:
-        """Also where leftovers of another connection with that number had named it."""
+        """Assign a connection to a user, even if leftovers of an earlier one with that number had named another."""
         if connection.user is None:
             if times := self._let_in[user]:
                 times.popleft()
@@ -166,7 +169,7 @@ class Connections:
             connection.refusal = TOO_MANY_CONNECTIONS
 
     def _hush(self, connection: Connection) -> None:
-        """It is not among the mute any more."""
+        """Remove a connection from the mute ones."""
         mute = self._mute[connection.address]
         mute.pop(connection.number, None)
         if not mute:

@@ -1,4 +1,4 @@
-"""How many malformed messages a key may send. Pure; knows no socket."""
+"""Limit on the malformed messages that a key may send. Pure; knows no socket."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ WINDOW_S = 60.0
 
 
 class MalformedLimit:
-    """Counts malformed messages by user."""
+    """A counter of malformed messages by user."""
 
     def __init__(self) -> None:
         self._windows: dict[str, tuple[float, int]] = {}  # since when, and how many
 
     def count(self, user: str, now: float) -> bool:
-        """Count one message; whether it is the one that reaches the limit. The count begins anew with the next."""
+        """Count one message; tell whether it reaches the limit. The count begins anew with the next."""
         since, count = self._windows.pop(user, (now, 0))
         if now - since >= WINDOW_S:
             since, count = now, 0

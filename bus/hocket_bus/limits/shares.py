@@ -1,4 +1,4 @@
-"""What one key may send, and who is refused for a while. Pure; knows no socket.
+"""Rate limits by key, and refusal of keys for a while. Pure; knows no socket.
 
 A message costs its bytes and FRAME_BYTES for each of its frames, since a frame costs time however short it is. One that
 begins or ends a subscription costs SUBSCRIPTION_BYTES more: libzmq keeps a tree of topics.
@@ -27,7 +27,7 @@ TOO_MUCH = Untrusted(
 
 
 class Bucket:
-    """A share that is used up and refills: `rate` a second, at most `burst`."""
+    """A token bucket: a share that is used up and refills at `rate` a second, to at most `burst`."""
 
     def __init__(self, rate: float, burst: float, now: float) -> None:
         self._rate = rate
@@ -36,14 +36,14 @@ class Bucket:
         self._now = now
 
     def spend(self, cost: float, now: float) -> float:
-        """What is left after this, negative where it was more than there was."""
+        """Spend `cost`; return what is left, negative if the cost exceeded what there was."""
         self._left = min(self._left + self._rate * (now - self._now), self._burst) - cost
         self._now = now
         return self._left
 
 
 class Shares:
-    """The share of each user, and since when one is refused."""
+    """Shares of all users, and since when a user is refused."""
 
     def __init__(self) -> None:
         self._buckets: dict[str, Bucket] = {}
@@ -51,9 +51,9 @@ class Shares:
         self._refused: dict[str, tuple[float, HocketError]] = {}  # since when, and why
 
     def spend(self, user: str, size: int, frames: int, now: float, *, topics: bool = False) -> HocketError | None:
-        """Count a message of so many bytes; why it is not taken, or None. Far too much begins a refusal.
+        """Count a message of `size` bytes; return why it is not taken, or None. Far too much begins a refusal.
 
-        With `topics` it begins or ends a subscription.
+        With `topics` the message begins or ends a subscription.
         """
         if self._refused and (refusal := self.refusal(user, now)) is not None:
             return refusal
@@ -69,7 +69,7 @@ class Shares:
         return TOO_MUCH
 
     def malformed(self, user: str, now: float) -> bool:
-        """Count a malformed message; whether it begins a refusal."""
+        """Count a malformed message; tell whether it begins a refusal."""
         if self.refusal(user, now) is not None or not self._malformed.count(user, now):
             return False
         self.refuse(user, TOO_MANY, now)
@@ -81,11 +81,11 @@ class Shares:
         self._buckets.pop(user, None)
 
     def refusal(self, user: str, now: float) -> HocketError | None:
-        """Why nothing is taken of this user now; None where it is not refused."""
+        """Return why nothing is taken of this user now; None if it is not refused."""
         since, reason = self._refused.get(user, (now - REFUSED_S, None))
         return reason if now - since < REFUSED_S else None
 
     def refused_for(self, seconds: float, now: float) -> list[str]:
-        """Those that have been refused for longer; refusals that are over are forgotten."""
+        """Return the users that have been refused for longer than `seconds`; forget refusals that are over."""
         self._refused = {user: each for user, each in self._refused.items() if now - each[0] < REFUSED_S}
         return [user for user, (since, _) in self._refused.items() if now - since > seconds]

@@ -1,4 +1,4 @@
-"""A queue in which all who wait take turns, however much one has asked for. Pure; for one thread, or behind a lock."""
+"""A fair queue: all who wait take turns, however much one has asked for. Pure; for one thread, or behind a lock."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ V = TypeVar("V")
 
 
 class Turns(Generic[K, V]):
-    """A line for each key: within a line the oldest is first, between lines the one that was served longest ago."""
+    """A queue for each key: within one the oldest item is first, between queues the one that was served longest ago."""
 
     def __init__(self) -> None:
         self._lines: OrderedDict[K, deque[V]] = OrderedDict()
@@ -20,11 +20,11 @@ class Turns(Generic[K, V]):
         return sum(map(len, self._lines.values()))
 
     def put(self, key: K, item: V) -> None:
-        """Behind everything of `key`'s line; a new line is behind the others."""
+        """Append an item to the queue of `key`; a new queue comes after the others."""
         self._lines.setdefault(key, deque()).append(item)
 
     def take(self, busy: Container[K] = ()) -> V | None:
-        """The next item of the lines that are not `busy`, None where there is none; its line goes behind the others."""
+        """Take the next item of the queues that are not `busy`, or None; its queue then comes after the others."""
         key = next((key for key in self._lines if key not in busy), None)
         if key is None:
             return None
@@ -35,7 +35,7 @@ class Turns(Generic[K, V]):
         return item
 
     def drop(self, key: K, unwanted: Callable[[V], bool]) -> list[V]:
-        """Take what is unwanted out of `key`'s line; the line keeps its turn."""
+        """Remove the unwanted items from the queue of `key` and return them; the queue keeps its turn."""
         line = self._lines.get(key, deque())
         dropped = [item for item in line if unwanted(item)]
         kept = deque(item for item in line if not unwanted(item))
@@ -46,11 +46,11 @@ class Turns(Generic[K, V]):
         return dropped
 
     def length(self, key: K) -> int:
-        """How many wait in `key`'s line."""
+        """Return how many items wait in the queue of `key`."""
         return len(self._lines.get(key, ()))
 
     def cut_longest(self) -> V:
-        """Take the newest out of the longest line. Raises IndexError where nobody waits."""
+        """Remove and return the newest item of the longest queue. Raises IndexError if nothing waits."""
         if not self._lines:
             raise IndexError("nobody waits")
         key = max(self._lines, key=lambda key: len(self._lines[key]))

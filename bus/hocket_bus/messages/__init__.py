@@ -1,6 +1,6 @@
-"""Every message of the protocol, one file for each conversation. docs/protocol.md tells what each is for.
+"""The messages of the protocol, one file for each conversation. docs/protocol.md describes each one's purpose.
 
-A last field named `payload` travels as a raw frame of its own; what is in it is not the bus's business.
+A last field named `payload` travels as a raw frame of its own; the bus does not look into it.
 Ids of requests, sessions and topics are 16 random bytes. Digests are unsigned 64-bit integers.
 """
 

@@ -1,4 +1,4 @@
-"""Aggregation: what a client may ask of it, and what the two sides of a session say to each other."""
+"""Aggregation: a client's options for it, and the messages between the two sides of a session."""
 
 from __future__ import annotations
 
@@ -43,9 +43,10 @@ DEFAULT_WEIGHTS: Weights = "likelihood"
 
 
 class AggregationOptions(Record, frozen=True, tag="aggregation"):
-    """How drafts become tokens, how passages are weighed, and whether the other side has to, or may, take part.
+    """A client's options: how drafts become tokens, how passages are weighed, and whether the other side takes part.
 
-    `members` are devices of the group that shall take part, in the modes that ask others.
+    `require_cloud` makes the other side's part mandatory, `alone` forbids it. `members` are devices of the group that
+    shall take part, in the modes that ask others.
     """
 
     method: Line = "coupled"
@@ -56,7 +57,7 @@ class AggregationOptions(Record, frozen=True, tag="aggregation"):
 
 
 class MemberOutcome(Record, frozen=True):
-    """A party's part in an answer of several: at which steps it took part, as [first, behind the last) in turn.
+    """A party's part in an answer of several: the steps at which it took part, as half-open pairs [first, end) in turn.
 
     `accept` is the share of those steps whose token its draft was.
     """
@@ -68,7 +69,7 @@ class MemberOutcome(Record, frozen=True):
 
 
 class AggregationOutcome(Record, frozen=True, tag="aggregation"):
-    """How an answer was written, `method` "alone" where one side did it; `expect_…` is the paper's Eq. 5.
+    """An outcome: how an answer was written, `method` "alone" if one side did it; `expect_…` is the paper's Eq. 5.
 
     `members` are the other parties of an answer that several wrote; there `accept_cloud` is of any of them.
     """
@@ -85,13 +86,13 @@ class AggregationOutcome(Record, frozen=True, tag="aggregation"):
 
 
 class Begin(Message, frozen=True):
-    """Opens a session on the cloud. The question travels as text: each model lays out its own prompt.
+    """The opening of a session on the cloud. The question travels as text: each model lays out its own prompt.
 
     `weights` says how documents and sides are weighed; dynamic ones change every `reweigh_every` tokens. `scorer` is
-    the one that both sides are to use, empty where the device does not know of a common one yet. `escalates` lets the
+    the one that both sides are to use, empty if the device does not know of a common one yet. `escalates` lets the
     cloud read passages of other devices, too. `contrast` is how strongly each passage's row is set against one that has
-    read the question alone; 0: there is none. `rtt_s` is the round trip where it is not the link's own, as between two
-    devices; 0: it is. `bridge` has names that the device found, for a second step of the cloud's search, where they may
+    read the question alone; 0: not at all. `rtt_s` is the round trip if it is not the link's own, as between two
+    devices; 0: it is. `bridge` has names that the device found, for a second step of the cloud's search, if they may
     leave.
     """
 
@@ -115,9 +116,9 @@ class Begin(Message, frozen=True):
 
 
 class Ready(Message, frozen=True):
-    """The cloud has searched and read `documents` passages; `scorer` and `scorers` are as in its Passages.
+    """The cloud's report that it has searched and read `documents` passages; `scorer`, `scorers` are as in Passages.
 
-    `best` is how near the nearest one is to the question, -1 where there is none. `matched` are devices that may know
+    `best` is how near the nearest one is to the question, -1 if there is none. `matched` are devices that may know
     more, best first, and `notices` what the reader should know of them.
     """
 
@@ -134,9 +135,9 @@ class Ready(Message, frozen=True):
 
 
 class PromptProgress(Message, frozen=True):
-    """Sent while the leader waits: this side has read the part `read` of its prompt, and drafts once that is 1.
+    """Progress while the leader waits: this side has read the fraction `read` of its prompt, and drafts once that is 1.
 
-    `left_s` is how long the rest is expected to take at the measured pace; 0 where no pace is known yet.
+    `left_s` is how long the rest is expected to take at the measured pace; 0 while no pace is known.
     """
 
     session: Id
@@ -149,7 +150,7 @@ class Draft(Message, frozen=True):
     """A side's draft of one step. `payload` is its encoded distribution; `prefix` digests the tokens before it.
 
     `digest` is that of the `confirmed` tokens which the side has confirmed. With `weights` "likelihood" the first draft
-    of an epoch tells how likely the side's passages make each of the question's tokens.
+    of an epoch says how likely the side's passages make each of the question's tokens.
     """
 
     session: Id
@@ -166,10 +167,10 @@ class Draft(Message, frozen=True):
 
 
 class Target(Message, frozen=True):
-    """The answer's tokens from step `first` on, by the side that knows them: in an aggregation it is the device's word.
+    """Tokens of the answer from step `first` on, by the side that decides them: in an aggregation the device.
 
-    `digest` covers all tokens up to the last of them. A cloud that writes a dispatched answer tells with each token,
-    where that was asked for, its log-probability and those of the most likely ones in its place.
+    `digest` covers all tokens up to the last of them. A cloud that writes a dispatched answer sends with each token,
+    if requested, its log-probability and those of the most likely tokens in its place.
     """
 
     session: Id
@@ -183,7 +184,10 @@ class Target(Message, frozen=True):
 
 
 class Aggregated(Message, frozen=True):
-    """Independent: the aggregator's target token of `step` behind `prefix`, which drafts it accepts, who is next."""
+    """The aggregator's target token of `step` after `prefix`, the drafts it accepts, and the next aggregator.
+
+    For the method "independent".
+    """
 
     session: Id
     epoch: Count
@@ -196,7 +200,7 @@ class Aggregated(Message, frozen=True):
 
 
 class Sync(Message, frozen=True):
-    """Where a side stands, sent first after every reconnect (R3)."""
+    """A side's state of a session, sent first after every reconnect (R3)."""
 
     session: Id
     epoch: Count
@@ -205,7 +209,7 @@ class Sync(Message, frozen=True):
 
 
 class End(Message, frozen=True):
-    """The device closes a session, of whose answer it has confirmed so many `tokens`."""
+    """The device's end of a session, of whose answer it has confirmed so many `tokens`."""
 
     session: Id
     reason: Line
@@ -213,11 +217,11 @@ class End(Message, frozen=True):
 
 
 class Sources(Message, frozen=True):
-    """The answer to End: where the cloud's passages stand, and the part of each in what the cloud said of each token.
+    """The answer to End: the places of the cloud's passages, and the part of each in what the cloud said of each token.
 
     It is about the first `tokens` tokens, of this `digest`; they are no more than End has named. `payload` has a row
-    for each token, with two bytes for each passage (big-endian): their sum stands for 1, and for "not known" where it
-    is 0. `unsupported` are the words of their text, behind its first blanks, that none of the passages has.
+    for each token, with two bytes for each passage (big-endian). Their sum stands for 1, and for "not known" if it
+    is 0. `unsupported` are the words of their text, after its first blanks, that none of the passages has.
     """
 
     session: Id
@@ -229,7 +233,7 @@ class Sources(Message, frozen=True):
 
 
 class Refused(Message, frozen=True):
-    """The cloud cannot take part in a session; 0 for `retry_after_s` is never."""
+    """The cloud's refusal to take part in a session; 0 for `retry_after_s` is never."""
 
     session: Id
     epoch: Count

@@ -1,6 +1,6 @@
-"""Composition: a text as it is typed, what may follow it, and the memory that the cloud writes meanwhile.
+"""Composition: a text as it is typed, suggestions of what may follow, and the memory that the cloud writes meanwhile.
 
-A client tells its device what has changed of a text, and is told suggestions on its topic. A device asks its cloud for
+A client sends its device the changes of a text, and gets suggestions on its topic. A device asks its cloud for
 takeaways; the query is all that leaves it. `Refused` is aggregation's, `Cancel` and `Error` are everybody's.
 """
 
@@ -21,7 +21,7 @@ Written = Annotated[str, Meta(max_length=MAX_TEXT_BYTES)]
 
 
 class Reference(Record, frozen=True):
-    """A document from which a takeaway is, and whose it is."""
+    """The source of a takeaway: a document, and whose it is."""
 
     side: Side
     document: Line
@@ -35,7 +35,7 @@ class Takeaway(Record, frozen=True):
 
 
 class Compose(Message, frozen=True):
-    """A text in full and the place of the cursor in it, in characters: opens a session, or tells all of it again.
+    """A text in full and the place of the cursor in it, in characters: opens a session, or sends all of it again.
 
     Suggestions of at most `tokens` tokens are published on `topic`; `remembers` lets the device ask for memory.
     """
@@ -50,7 +50,7 @@ class Compose(Message, frozen=True):
 
 
 class Edit(Message, frozen=True):
-    """`removed` characters from `at` on gave way to `inserted`: version `base` of the text became `version`.
+    """An edit: `removed` characters from `at` on gave way to `inserted`; version `base` of the text became `version`.
 
     With nothing removed or inserted it asks for the suggestion again.
     """
@@ -65,17 +65,17 @@ class Edit(Message, frozen=True):
 
 
 class Behind(Message, frozen=True):
-    """The device does not have the version that an Edit is based on: tell all of the text again."""
+    """A notice that the device does not have the version an Edit is based on: send all of the text again."""
 
     request: Id
 
 
 class Suggestion(Message, frozen=True):
-    """What may follow the cursor of a version; empty where nothing does. It comes again with newer memory.
+    """A suggestion of what may follow the cursor of a version; empty if nothing does. Sent again with newer memory.
 
-    Such memory is on its way where `expects_s` is not 0: the suggestion with it comes within so many seconds, or never.
+    Such memory is on its way if `expects_s` is not 0: the suggestion with it comes within so many seconds, or never.
     `ms` is what it took on the device, in `passes` of the model; none for what had been computed before. Memory is
-    `memory_age_s` old, 0 where there is none, and `sources` are the documents of the takeaways that it is from.
+    `memory_age_s` old, 0 if there is none, and `sources` are the documents of its takeaways.
     """
 
     request: Id
@@ -98,7 +98,7 @@ class Remembered(Message, frozen=True):
 
 
 class MemoryRequest(Message, frozen=True):
-    """Ask the cloud for at most `takeaways` of the `k` passages nearest the query."""
+    """A request to the cloud for at most `takeaways` of the `k` passages nearest the query."""
 
     session: Id
     query: Annotated[str, Meta(max_length=MAX_QUERY_CHARS)]
@@ -107,7 +107,7 @@ class MemoryRequest(Message, frozen=True):
 
 
 class Memory(Message, frozen=True):
-    """The answer; `generator` is "extractive", or the model that wrote the takeaways."""
+    """The answer to MemoryRequest; `generator` is "extractive", or the model that wrote the takeaways."""
 
     session: Id
     takeaways: Annotated[list[Takeaway], Meta(max_length=MAX_TAKEAWAYS)]

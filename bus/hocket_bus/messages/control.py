@@ -1,4 +1,4 @@
-"""Greeting, liveness, errors and status: between any two ends."""
+"""Greeting, liveness, errors and status: messages between any two ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .types import PROTOCOL_VERSION, Conversation, Count, Digest, Entry, Id, Lin
 
 
 class Hello(Message, frozen=True):
-    """First message of a connecting end. `tokenizer` is empty for ends without a model, `name` for ends without one.
+    """The first message of a connecting end. `tokenizer` is empty without a model, `name` for an end without one.
 
     `sealing_key` is a device's public key for what other devices of its group seal for it.
     """
@@ -27,8 +27,8 @@ class Hello(Message, frozen=True):
 class Welcome(Message, frozen=True):
     """The answer to Hello: the application is ready. `epoch` is random at every start of the daemon.
 
-    `streams_port` is where, at the host that was dialled, its streams are read; 0 is the port after the dialled one.
-    `aggregates` is whether its model tells probabilities: one that a server has tells text alone.
+    `streams_port` is where its streams are read, at the host that was dialled; 0 is the port after the dialled one.
+    `aggregates` says whether its model gives probabilities: a model behind a server gives text alone.
     """
 
     role: Role
@@ -40,11 +40,11 @@ class Welcome(Message, frozen=True):
 
 
 class Subscribed(Message, frozen=True):
-    """Published on a topic as soon as its subscription is live."""
+    """A confirmation, published on a topic as soon as its subscription is live."""
 
 
 class Ping(Message, frozen=True):
-    """`sent_s` is the sender's own clock and comes back unchanged; `rtt_s` tells the round trip it knows, 0 if none."""
+    """A sign of life. `sent_s`, on the sender's clock, comes back unchanged; `rtt_s` is its known round trip, or 0."""
 
     sent_s: float
     rtt_s: Seconds = 0.0
@@ -65,7 +65,7 @@ class Pong(Message, frozen=True):
 
 
 class Error(Message, frozen=True):
-    """A request, or a message, that was refused. `request` is empty where the message could not be read."""
+    """A refusal of a request or message. `request` is empty if the message could not be read."""
 
     code: Code
     text: Line
@@ -75,13 +75,13 @@ class Error(Message, frozen=True):
 
 
 class StatusRequest(Message, frozen=True):
-    """Asks any daemon how it is."""
+    """A request for the status of any daemon."""
 
     request: Id
 
 
 class Status(Message, frozen=True):
-    """How a daemon is; `facts` are lines for people: name and value. `metrics` are numbers for programs."""
+    """The status of a daemon; `facts` are lines for people: name and value. `metrics` are numbers for programs."""
 
     request: Id
     role: Role
@@ -91,35 +91,35 @@ class Status(Message, frozen=True):
 
 
 class Drain(Message, frozen=True):
-    """Ends a cloud daemon once nothing is in work there, no later than `within_s`; until then nothing new is taken."""
+    """A request to end a cloud daemon once it is idle, at most `within_s` from now; until then nothing new is taken."""
 
     request: Id
     within_s: Seconds
 
 
 class Drained(Message, frozen=True):
-    """The last words of a daemon that was drained: how many sessions it had to end."""
+    """The last message of a daemon that was drained, with the number of sessions it had to end."""
 
     request: Id
     ended: Count
 
 
 class SwitchLink(Message, frozen=True):
-    """Cuts the device daemon off from the cloud, and from every server elsewhere, or lets it connect again."""
+    """A request to cut the device daemon off from the cloud and every server elsewhere, or to let it connect again."""
 
     request: Id
     cut: bool
 
 
 class LinkSwitched(Message, frozen=True):
-    """So it is from now on. Nothing leaves behind this answer while it is `cut`."""
+    """The state of the link from now on. Nothing leaves after this answer while it is `cut`."""
 
     request: Id
     cut: bool
 
 
 class Explain(Message, frozen=True):
-    """Asks what was decided for the request with this number, and what left for it."""
+    """A request for what was decided for the request with this number, and what left the machine for it."""
 
     request: Id
     number: Id

@@ -1,4 +1,4 @@
-"""Dispatch: what a client may ask of it, and what the two sides of a session say to each other.
+"""Dispatch: a client's options for it, and the messages between the two sides of a session.
 
 The tokens of an answer travel as `Target`, either way; `End`, `Refused` and `Sources` are those of aggregation.
 """
@@ -33,7 +33,7 @@ MAX_MOVES = 64  # of an answer between the sides that are told of
 
 
 class DispatchOptions(Record, frozen=True, tag="dispatch"):
-    """Whether this side writes alone, how fast the answer is read, and who is to write it.
+    """A client's options: whether this side writes alone, how fast the answer is read, and who is to write it.
 
     `pace` is in tokens a second, 0 for the daemon's own. `to` is empty for whoever is faster or cheaper.
     """
@@ -44,7 +44,7 @@ class DispatchOptions(Record, frozen=True, tag="dispatch"):
 
 
 class Migration(Record, frozen=True):
-    """The answer moved: from token `step` on another side wrote, `late_s` behind when the reader wanted that token."""
+    """A change of the writer: from token `step` on another side wrote, `late_s` after the reader wanted that token."""
 
     step: Count
     source: Side
@@ -53,7 +53,7 @@ class Migration(Record, frozen=True):
 
 
 class DispatchOutcome(Record, frozen=True, tag="dispatch"):
-    """Who wrote: the side that had the first token (None where there was none), tokens of each, and every move."""
+    """An outcome: the side that had the first token (None if there was none), tokens of each side, and every move."""
 
     winner: Side | None
     device_tokens: Count
@@ -62,9 +62,9 @@ class DispatchOutcome(Record, frozen=True, tag="dispatch"):
 
 
 class Dispatch(Message, frozen=True):
-    """Opens a session on the cloud, or opens it again under a new epoch: after a break, and when the writer changes.
+    """The opening of a session on the cloud, or its reopening under a new epoch: after a break, or for a new writer.
 
-    `tokens` of the answer are there already, and `Target` tells them next. `writer` goes on behind them; a cloud that
+    `tokens` of the answer exist already, and `Target` sends them next. `writer` goes on after them; a cloud that
     does not write reads them, and stands by. One that `escalates` may ask other devices, too. `contrast` is Begin's.
     """
 
@@ -84,20 +84,20 @@ class Dispatch(Message, frozen=True):
 
 
 class Hold(Message, frozen=True):
-    """Another side writes: stop, and stand by."""
+    """An order to stop and stand by, as another side writes."""
 
     session: Id
     epoch: Count
 
 
 class Standing(Message, frozen=True):
-    """The cloud has read the prompt, stands behind `tokens` of the answer, or holds.
+    """A report of the cloud: it has read the prompt, stands by after `tokens` of the answer, or holds.
 
-    It has found `documents` passages, the nearest of which scores `best` by its scorer, -1 where there is none.
+    It has found `documents` passages, the nearest of which scores `best` by its scorer, -1 if there is none.
     `matched` and `notices` are those of a Ready.
 
-    It tells what it has computed so far, in tokens of all rows: `prompt` is the whole prompt, `prefilled` what had to
-    be computed of it and of the answer, `decoded` the steps that gave a token, `late` those that ended after it was
+    It reports what it has computed so far, in tokens of all rows. `prompt` is the whole prompt, `prefilled` what had to
+    be computed of it and of the answer. `decoded` are the steps that gave a token, `late` those that ended after it was
     told to hold.
     """
 

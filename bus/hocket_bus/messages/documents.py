@@ -1,4 +1,4 @@
-"""Looking into what is stored: a document's text, passages by where they stand, and what was passed over."""
+"""Reading of stored documents: a document's text, passages by their places, and files that were not read."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ MAX_EMBEDDED = 256  # texts of one request
 
 
 class Quote(Message, frozen=True):
-    """Ask for passages that were found before. Answered with Passages, without those that are no longer here."""
+    """A request for passages that were found before. Answered with Passages, without those that are no longer here."""
 
     request: Id
     places: Annotated[list[Place], Meta(max_length=64)]
 
 
 class ShowDocument(Message, frozen=True):
-    """Ask for a document's text from `offset` on: the one with the first of these names that there is.
+    """A request for a document's text from `offset` on: the document with the first of these names that exists.
 
-    Where there is none, the last name may be the end of a document's, if it is that of one alone.
+    If none does, the last name may be the end of a document's name, if of one document alone.
     """
 
     request: Id
@@ -31,7 +31,7 @@ class ShowDocument(Message, frozen=True):
 
 
 class PlaceFrom(Record, frozen=True):
-    """A place in a file, and the offset in its text from where it holds."""
+    """A place in a file, and the offset in its text from which on it applies."""
 
     offset: Count
     place: Line
@@ -53,7 +53,7 @@ class DocumentText(Message, frozen=True):
 
 
 class ListSkipped(Message, frozen=True):
-    """Ask for what was passed over when files were read last, from the `offset`-th on, by name."""
+    """A request for what was not read when files were last ingested, from the `offset`-th on, by name."""
 
     request: Id
     offset: Count = 0
@@ -67,7 +67,7 @@ class PassedOver(Record, frozen=True):
 
 
 class Skipped(Message, frozen=True):
-    """A page of what was passed over; `total` counts all of it."""
+    """A page of the files and folders that were not read; `total` counts all of them."""
 
     request: Id
     files: Annotated[list[PassedOver], Meta(max_length=1_000)]
@@ -75,7 +75,7 @@ class Skipped(Message, frozen=True):
 
 
 class Embed(Message, frozen=True):
-    """Ask for the vectors of texts, as those of documents or of queries: some embedders read these differently."""
+    """A request for vectors of texts, as documents or as queries: some embedders read these differently."""
 
     request: Id
     texts: Annotated[list[Annotated[str, Meta(max_length=50_000)]], Meta(max_length=MAX_EMBEDDED)]

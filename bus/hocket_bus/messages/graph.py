@@ -1,6 +1,6 @@
 """Graph: devices that share summaries of what they know, and a cloud that asks those of them which may know more.
 
-A device tells its cloud summaries of the parts of its knowledge graph. For a question of another device of its group
+A device sends its cloud summaries of the parts of its knowledge graph. For a question of another device of its group
 the cloud gathers evidence: passages of those devices whose summaries match. `Refused` is aggregation's.
 """
 
@@ -24,7 +24,7 @@ Devices = Annotated[list[Name], Meta(max_length=1_000)]
 
 
 class Summary(Record, frozen=True):
-    """What one subgraph is about, as it may leave its device; without a text its id and version alone are told."""
+    """The topic of one subgraph, as it may leave its device; without a text, its id and version alone."""
 
     id: Count
     version: Count
@@ -32,9 +32,9 @@ class Summary(Record, frozen=True):
 
 
 class Summaries(Message, frozen=True):
-    """New summaries of a device, or new versions; none of them asks what the cloud holds.
+    """New summaries of a device, or new versions; an empty message asks what the cloud holds.
 
-    `store` is the device's document store, by a number of its own: another store's summaries take the place of all.
+    `store` is the device's document store, by a number of its own: another store's summaries replace all.
     """
 
     store: Name
@@ -42,14 +42,14 @@ class Summaries(Message, frozen=True):
 
 
 class Withdraw(Message, frozen=True):
-    """Let the cloud forget these subgraphs of the device; all of them where none is named."""
+    """A request that the cloud forget these subgraphs of the device; all of them if none is named."""
 
     store: Name
     ids: Ids = []
 
 
 class SummariesHeld(Message, frozen=True):
-    """What the cloud holds of the device now, and why not more, where something was not taken."""
+    """The summaries that the cloud holds of the device now; `problem` says why not more, if something was not taken."""
 
     store: Name
     held: Annotated[list[Summary], Meta(max_length=MAX_SUMMARIES)]
@@ -57,7 +57,7 @@ class SummariesHeld(Message, frozen=True):
 
 
 class Gather(Message, frozen=True):
-    """The cloud asks a device for the `k` passages nearest another device's question, within `deadline_s`."""
+    """The cloud's request to a device for the `k` passages nearest another device's question, within `deadline_s`."""
 
     session: Id
     question: Annotated[str, Meta(max_length=MAX_QUESTION_CHARS)]
@@ -66,21 +66,21 @@ class Gather(Message, frozen=True):
 
 
 class Evidence(Message, frozen=True):
-    """The answer: passages, best first. The cloud scores them itself."""
+    """The answer to Gather: passages, best first. The cloud scores them itself."""
 
     session: Id
     passages: Annotated[list[Passage], Meta(max_length=MAX_EVIDENCE)]
 
 
 class NoEvidence(Message, frozen=True):
-    """The other answer: why there are no passages."""
+    """The answer to Gather without passages: the reason."""
 
     session: Id
     why: Line
 
 
 class Recall(Message, frozen=True):
-    """A device asks for the text of what the cloud holds of it, from the subgraph behind `after` on."""
+    """A device's request for the texts that the cloud holds of it, of the subgraphs with ids above `after`."""
 
     request: Id
     after: Count = 0
@@ -95,20 +95,20 @@ class Recalled(Message, frozen=True):
 
 
 class ListShared(Message, frozen=True):
-    """A client asks its device the same."""
+    """A client's request to its device for the texts that the cloud holds of it, as in Recall."""
 
     request: Id
     after: Count = 0
 
 
 class StopSharing(Message, frozen=True):
-    """A client lets its device withdraw all summaries, and share no more until it starts again."""
+    """A client's request that its device withdraw all summaries, and share no more until it starts again."""
 
     request: Id
 
 
 class Keep(Message, frozen=True):
-    """Keep a device's summaries; forget `dropped` ones, and all of another store. Answered with Held."""
+    """A request to store a device's summaries; forget `dropped` ones, and all of another store. Answered with Held."""
 
     request: Id
     device: Name
@@ -119,7 +119,7 @@ class Keep(Message, frozen=True):
 
 
 class Held(Message, frozen=True):
-    """What is kept of a device, without texts, and why not more."""
+    """The summaries that are stored of a device, without texts; `problem` says why not more."""
 
     request: Id
     held: Annotated[list[Summary], Meta(max_length=MAX_SUMMARIES)]
@@ -127,7 +127,7 @@ class Held(Message, frozen=True):
 
 
 class ListHeld(Message, frozen=True):
-    """Ask for the texts that are kept of a device. Answered with Recalled."""
+    """A request for the texts that are stored of a device. Answered with Recalled."""
 
     request: Id
     device: Name
@@ -135,7 +135,7 @@ class ListHeld(Message, frozen=True):
 
 
 class Expire(Message, frozen=True):
-    """Forget devices that are none of `devices`, or of which nothing was kept for `keep_s`. Answered with Removed."""
+    """A request to forget devices not in `devices`, or not updated for `keep_s` seconds. Answered with Removed."""
 
     request: Id
     devices: Devices
@@ -143,7 +143,7 @@ class Expire(Message, frozen=True):
 
 
 class Match(Message, frozen=True):
-    """Ask for the summary nearest a question of each of these devices."""
+    """A request for the summary nearest a question of each of these devices."""
 
     request: Id
     query: Annotated[str, Meta(max_length=100_000)]
@@ -151,7 +151,7 @@ class Match(Message, frozen=True):
 
 
 class Matching(Record, frozen=True):
-    """A summary that matches: whose, of which subgraph, and how well."""
+    """A matching summary: its device, its subgraph, and how well it matches."""
 
     device: Name
     subgraph: Count

@@ -1,7 +1,7 @@
-"""Devices of a group that write one answer: who may take part, and what they say to each other, sealed.
+"""Devices of a group that write one answer: who may take part, and their sealed messages to each other.
 
-A device asks its cloud who may know something. What it and the others then say to each other passes the cloud in boxes
-that the cloud cannot open; within are the messages of an aggregation.
+A device asks its cloud who may know something. Its messages to the others then pass the cloud in sealed envelopes that
+the cloud cannot open; inside are the messages of an aggregation.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ SealingPublic = Annotated[bytes, Meta(min_length=32, max_length=32)]
 
 
 class FindMembers(Message, frozen=True):
-    """Who of the asking device's group may know an answer: those of `names`, or by their summaries if none is named.
+    """A request for members of the device's group that may know an answer: those of `names`, or by their summaries.
 
-    `most` is how many are wanted; `query` is empty where `names` are told.
+    Summaries are matched if none is named. `most` is how many are wanted; `query` is empty if there are `names`.
     """
 
     session: Id
@@ -31,7 +31,7 @@ class FindMembers(Message, frozen=True):
 
 
 class FoundMember(Record, frozen=True):
-    """A device that is connected: its public key for sealed boxes, the round trip to it, and what of it matches."""
+    """A connected device: its public key for sealed envelopes, the round trip to it, and what of it matches."""
 
     name: Name
     key: SealingPublic
@@ -41,7 +41,7 @@ class FoundMember(Record, frozen=True):
 
 
 class MembersFound(Message, frozen=True):
-    """The answer, best first; `notices` say why others are not there."""
+    """The answer to FindMembers, best first; `notices` say why others are not there."""
 
     session: Id
     members: Annotated[list[FoundMember], Meta(max_length=MAX_MEMBERS)]
@@ -49,7 +49,7 @@ class MembersFound(Message, frozen=True):
 
 
 class Sealed(Message, frozen=True):
-    """A box from device to device. On its way to the cloud `member` names who shall get it, from there who sent it."""
+    """A sealed envelope from device to device. To the cloud `member` names the receiver, from the cloud the sender."""
 
     session: Id
     member: Name
@@ -57,7 +57,7 @@ class Sealed(Message, frozen=True):
 
 
 class Unreached(Message, frozen=True):
-    """A box did not get to `member`."""
+    """A notice that an envelope did not reach `member`."""
 
     session: Id
     member: Name

@@ -1,4 +1,4 @@
-"""Searching, scoring and keeping documents: between any end and a retrieval daemon."""
+"""Searching, scoring and storing documents: messages between any end and a retrieval daemon."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PassageWords = Annotated[int, Meta(ge=0, le=4_096)]
 
 
 class Bridge(Record, frozen=True):
-    """A second search behind the best passage for a question: its text, and names of which a passage has to have one.
+    """A second search after the best passage for a question: its text, and names of which a passage must have one.
 
     The text has the question's words that the passage has not, and the names. `score` is the passage's.
     """
@@ -26,12 +26,12 @@ class Bridge(Record, frozen=True):
 
 
 class Search(Message, frozen=True):
-    """Ask for the best `k` passages, by the scorer of this name where there is one, else by the best that there is.
+    """A request for the best `k` passages, by the scorer of this name if there is one, else by the best that there is.
 
     `within` are folders, or documents, that alone are searched; empty: all are. A passage has at most so many `words`,
     but always those of the chunk that was found; 0: these alone. `others` are other forms of the question, in a
     conversation: with words of the questions before it, and last all of them joined. `bridge` is what the best passage
-    elsewhere leads to, which is followed where no passage here is nearer to the question. In one of the `steps` nothing
+    elsewhere leads to, which is followed if no passage here is nearer to the question. With one step nothing
     is followed.
     """
 
@@ -61,9 +61,9 @@ class Passage(Record, frozen=True):
     """A chunk of a document, perhaps with those around it.
 
     `score` is how well the chunk answers the query by the scorer, the same scale on both sides.
-    `subgraph` holds most of its entities, 0 where none does; `device` has it, empty where it is this side's own.
-    `place` says where in the file it stands, such as "p. 3, § Deposit", empty where nothing tells. `led` are passages
-    of other documents to which this one leads; their chunks stand behind its own text. `rank` is 1 over its place
+    `subgraph` holds most of its entities, 0 if none does; `device` has it, empty if it is this side's own.
+    `place` says where in the file the chunk is, such as "p. 3, § Deposit", empty if nothing tells. `led` are passages
+    of other documents to which this one leads; their chunks follow its own text. `rank` is 1 over its place
     among the candidates of the search, the mean over the question's forms; it is a part of `score`.
     """
 
@@ -92,9 +92,9 @@ class Older(Record, frozen=True):
 
 
 class Passages(Message, frozen=True):
-    """The answer to Search, best first. `documents_total` is 0 where nothing is ingested.
+    """The answer to Search, best first. `documents_total` is 0 if nothing is ingested.
 
-    `scorer` names what the scores mean, `scorers` all that could have been asked for, the best first. `older` are those
+    `scorer` names what the scores mean, `scorers` all that could have been requested, the best first. `older` are those
     that were left out for newer ones. `form` is the form of the question that it is about: 0, the query, or the first
     of the others. `bridge` is what the best passage leads to, if anything.
     """
@@ -111,7 +111,7 @@ class Passages(Message, frozen=True):
 
 
 class Score(Message, frozen=True):
-    """Ask how well passages, found before, answer a text, by the scorer that found them, whose ranks are `ranks`."""
+    """A request to score passages, found before, for a text, by the scorer that found them, whose ranks are `ranks`."""
 
     request: Id
     query: Annotated[str, Meta(max_length=100_000)]
@@ -128,9 +128,9 @@ class Scores(Message, frozen=True):
 
 
 class Weigh(Message, frozen=True):
-    """The same for texts of others, by the scorer of this name; `names` stand above them, one text each, or none do.
+    """A request to score texts of others, by the scorer of this name. Answered with Scores.
 
-    Answered with Scores.
+    `names` are headings of the texts, one each, or there are none.
     """
 
     request: Id
@@ -141,7 +141,7 @@ class Weigh(Message, frozen=True):
 
 
 class Extract(Message, frozen=True):
-    """Ask for the `sentences` nearest the query among those of the `k` best passages."""
+    """A request for the `sentences` nearest the query among those of the `k` best passages."""
 
     request: Id
     query: Annotated[str, Meta(max_length=100_000)]
@@ -158,7 +158,7 @@ class Sentence(Record, frozen=True):
 
 
 class Extracted(Message, frozen=True):
-    """The answer to Extract, best first; no two have one text."""
+    """The answer to Extract, best first; no two have the same text."""
 
     request: Id
     sentences: Annotated[list[Sentence], Meta(max_length=64)]
@@ -166,20 +166,20 @@ class Extracted(Message, frozen=True):
 
 
 class Drop(Message, frozen=True):
-    """Nobody waits for this question any more: one that has not begun is answered with an Error at once."""
+    """A notice that nobody waits for a request any more. One that has not begun is answered with an Error at once."""
 
     request: Id
 
 
 class Ingest(Message, frozen=True):
-    """Read these files and folders, absolute paths on the retrieval daemon's machine."""
+    """A request to read these files and folders, absolute paths on the retrieval daemon's machine."""
 
     request: Id
     paths: Annotated[list[Annotated[str, Meta(max_length=4_096)]], Meta(max_length=MAX_PATHS)]
 
 
 class Progress(Message, frozen=True):
-    """How far an ingestion is; the first of several before Ingested says that it outlives the daemon.
+    """The progress of an ingestion; the first of several before Ingested confirms that it survives the daemon's end.
 
     `chunks_total` and `left_s` are estimates, the latter 0 while there is none. `current` is the file at hand, another
     ingestion's while this one is `waiting` for it.
@@ -198,7 +198,7 @@ class Progress(Message, frozen=True):
 class Ingested(Message, frozen=True):
     """The end of an ingestion. `failures` are lines for people, one for each file that could not be read.
 
-    `notices` are lines about what else was passed over. `skipped` counts files of folders that are of no known type,
+    `notices` are lines about what else was not read. `skipped` counts files of folders that are of no known type,
     `embedded` the chunks whose vectors were not there yet, `removed` the documents of folders whose files are gone.
     """
 
@@ -217,14 +217,14 @@ class Ingested(Message, frozen=True):
 
 
 class ListSubgraphs(Message, frozen=True):
-    """Ask for the parts of the knowledge graph, from the `offset`-th on in the order of their ids."""
+    """A request for the parts of the knowledge graph, from the `offset`-th on in the order of their ids."""
 
     request: Id
     offset: Count = 0
 
 
 class Subgraph(Record, frozen=True):
-    """A part of the graph; `summary` is its text as it may leave, empty where nothing of it may."""
+    """A part of the graph; `summary` is its text as it may leave, empty if nothing of it may."""
 
     id: Count
     version: Count
@@ -252,7 +252,7 @@ class Subgraphs(Message, frozen=True):
 
 
 class Remove(Message, frozen=True):
-    """Forget documents by name, or by the folder they lie in."""
+    """A request to forget documents by name, or by the folder they lie in."""
 
     request: Id
     documents: Annotated[list[Line], Meta(max_length=1_000)]
@@ -267,14 +267,14 @@ class Removed(Message, frozen=True):
 
 
 class ListDocuments(Message, frozen=True):
-    """Ask for the documents, from the `offset`-th on in the order of their names."""
+    """A request for the documents, from the `offset`-th on in the order of their names."""
 
     request: Id
     offset: Count = 0
 
 
 class Document(Record, frozen=True):
-    """One ingested document."""
+    """An ingested document."""
 
     name: Line
     title: Line
@@ -290,9 +290,9 @@ class Documents(Message, frozen=True):
 
 
 class Survey(Message, frozen=True):
-    """Ask which documents have all words of `text` that tell something, in any form; an empty one: all documents.
+    """A request for documents that have all significant words of `text`, in any form; an empty text: all documents.
 
-    Only files with one of the `suffixes`, such as ".pdf", count, where there are any, and only those `within` folders.
+    Only files with one of the `suffixes`, such as ".pdf", count, if there are any, and only those `within` folders.
     """
 
     request: Id
@@ -309,9 +309,9 @@ class Kind(Record, frozen=True):
 
 
 class Surveyed(Message, frozen=True):
-    """The answer to Survey: how many documents, of which kinds, and the names of the first, in their order.
+    """The answer to Survey: how many documents, of which types, and the names of the first, in their order.
 
-    `whole` is false where more passages have one of the words than are looked through.
+    `whole` is false if more passages have one of the words than are looked through.
     """
 
     request: Id
@@ -322,7 +322,7 @@ class Surveyed(Message, frozen=True):
 
 
 class ListChunks(Message, frozen=True):
-    """Ask for the texts of the passages behind the chunk numbered `after`; 0 for the first ones.
+    """A request for the texts of the passages after the chunk numbered `after`; 0 for the first ones.
 
     They are those that a Search for so many `words` can find.
     """
@@ -333,7 +333,7 @@ class ListChunks(Message, frozen=True):
 
 
 class Chunks(Message, frozen=True):
-    """A page of texts, empty behind the last, which begins with the chunk `last`.
+    """A page of texts, empty after the last page; its last text begins with the chunk `last`.
 
     `version` grows with every change.
     """

@@ -1,4 +1,4 @@
-"""A question and its stream of events: between a client and a daemon."""
+"""A question and its stream of events: messages between a client and a daemon."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from .types import (
 
 
 class NamedOptions(Record, frozen=True, tag="named"):
-    """Options of a mode that has no record of its own here, by name: the mode says which there are, and checks them."""
+    """Options by name, of a mode without a record of its own here: the mode says which there are, and checks them."""
 
     values: Annotated[dict[Name, bool | int | float | Line], Meta(max_length=16)]
 
@@ -58,9 +58,9 @@ Share = Annotated[float, Meta(ge=0)]
 class Origin(Record, frozen=True):
     """A passage and its share of an answer: its part in the probability of the chosen tokens, their mean.
 
-    Without a document it is what all passages of a side have together that did not tell theirs. `device` is
-    another device that has told the passage, empty for a side's own; `subgraph` and `score` are as in a Passage.
-    `place` is a Passage's of the side that was asked, or of the cloud; a device tells no other side its own.
+    Without a document it is the sum of all passages of a side that did not report theirs. `device` is
+    another device that has sent the passage, empty for a side's own; `subgraph` and `score` are as in a Passage.
+    `place` is a Passage's of the side that was asked, or of the cloud; a device sends no other side its own.
     """
 
     side: Side
@@ -74,7 +74,7 @@ class Origin(Record, frozen=True):
 
 
 class GateDecision(Record, frozen=True):
-    """Whether home knows enough to answer alone: a metric of what it found, against a threshold."""
+    """A decision whether home knows enough to answer alone: a metric of what it found, against a threshold."""
 
     decision: Verdict
     metric: float
@@ -83,7 +83,7 @@ class GateDecision(Record, frozen=True):
 
 
 class Routing(Record, frozen=True):
-    """Which way a question went and why; `matched` are devices that were taken to know more, best first."""
+    """The way that a question went, and why; `matched` are devices that were taken to know more, best first."""
 
     way: Literal["home", "pair", "devices"]
     why: Line
@@ -92,15 +92,15 @@ class Routing(Record, frozen=True):
 
 
 class Ask(Message, frozen=True):
-    """One question, for one mode; `options` are that mode's own, None stands for its defaults.
+    """A question, for one mode; `options` are that mode's own, None stands for its defaults.
 
     Its stream is published on `topic`; `deadline_s` is what the client will still wait. `window` is how many events may
-    be published beyond those that the client has said it has read. `within` are folders, or documents, of the asked
-    side from which alone its passages are; empty: all are searched. `documents` are passages a side; None: as many as
+    be published beyond those that the client has reported as read. `within` are folders, or documents, of the asked
+    side from which alone its passages are; empty: all are searched. `documents` are passages per side; None: as many as
     the asked one's model reads well. `unknown` is what comes of a question that nothing
-    found is about: a sentence that says so, an answer with a notice, or an answer. With `shares` each token tells where
-    it comes from, as far as this side knows that at once. `asker` is for whom a program asks: it stands in this side's
-    record of the answer, and goes nowhere else.
+    found is about: a sentence that says so, an answer with a notice, or an answer. With `shares` each token says where
+    it comes from, as far as this side knows that at once. `asker` is the person for whom a program asks: it is stored
+    in this side's record of the answer, and goes nowhere else.
     """
 
     request: Id
@@ -122,19 +122,19 @@ class Ask(Message, frozen=True):
 
 
 class Accepted(Message, frozen=True):
-    """The request has a session; its stream follows on the topic."""
+    """A confirmation that the request has a session; its stream follows on the topic."""
 
     request: Id
 
 
 class Cancel(Message, frozen=True):
-    """Stop a request; repeating it does no harm."""
+    """A request to stop another request; repeating it does no harm."""
 
     request: Id
 
 
 class Resume(Message, frozen=True):
-    """Publish the stream of a request again from sequence number `seq` on."""
+    """A request to publish the stream of a request again from sequence number `seq` on."""
 
     request: Id
     topic: Id
@@ -142,7 +142,7 @@ class Resume(Message, frozen=True):
 
 
 class Credit(Message, frozen=True):
-    """The client has read everything below `seq`, so more may be published."""
+    """A report that the client has read everything below `seq`, so more may be published."""
 
     request: Id
     topic: Id
@@ -150,7 +150,7 @@ class Credit(Message, frozen=True):
 
 
 class Lost(Message, frozen=True):
-    """The events that a Resume or Credit needs next are no longer kept; the oldest that is has the number `first`."""
+    """A notice that the events that a Resume or Credit needs next are lost; the oldest one stored is `first`."""
 
     request: Id
     first: Count
@@ -165,12 +165,12 @@ class Logprob(Record, frozen=True):
 
 
 class Token(Message, frozen=True):
-    """One token of the answer. `text` is what became readable with it; `t_s` counts from the arrival of the Ask.
+    """A token of the answer. `text` is what became readable with it; `t_s` counts from the arrival of the Ask.
 
-    `logprobs`, where they were asked for and are known, are the token's own and behind it those of the most likely
-    ones in its place, the likeliest first. They are the mixture's that it was drawn from. An end has none.
+    `logprobs`, if requested and known, are the token's own and after it those of the most likely
+    ones in its place, the likeliest first. They are the mixture's that it was drawn from. An end token has none.
 
-    Where they were asked for, the first token names the `places` of the passages that were read on the asked side, and
+    If shares were requested, the first token names the `places` of the passages that were read on the asked side, and
     each token has their `shares` in it; the last share is that of all passages of the other side together.
     """
 
@@ -187,7 +187,7 @@ class Token(Message, frozen=True):
 
 
 class Notice(Message, frozen=True):
-    """Something the reader should know; the stream goes on."""
+    """A line that the reader should know; the stream goes on."""
 
     request: Id
     seq: Count
@@ -195,9 +195,9 @@ class Notice(Message, frozen=True):
 
 
 class Waiting(Message, frozen=True):
-    """The answer waits for `party`, which has read the part `read` of its prompt.
+    """A report that the answer waits for `party`, which has read the fraction `read` of its prompt.
 
-    `left_s` is how long the rest is expected to take; 0 where that is not known.
+    `left_s` is how long the rest is expected to take; 0 if that is not known.
     """
 
     request: Id
@@ -217,14 +217,14 @@ class Thought(Message, frozen=True):
 
 
 class Done(Message, frozen=True):
-    """The end of a stream that succeeded; every number needed to repeat it. `outcome` is what its mode says of it.
+    """The end of a stream that succeeded, with every number needed to repeat it. `outcome` is the mode's own report.
 
-    `sources` says where the answer comes from, the largest share first; there are none where no document was read.
-    `token_sources` has the shares of each token by index of source, and is empty where that would be too large.
+    `sources` says where the answer comes from, the largest share first; there are none if no document was read.
+    `token_sources` has the shares of each token by index of source, and is empty if that would be too large.
     `prompt_tokens` were read on the asked side, in all rows together.
-    `routing` is there where the mode chose a way. `unsupported` are the words of `text` that are neither in a passage
-    nor in what was asked, where all that were read are known.
-    `reasoning` is what whoever had the first token thought before it, as far as that was told; mostly nothing.
+    `routing` is there if the mode chose a way. `unsupported` are the words of `text` that are neither in a passage
+    nor in what was asked, if all that were read are known.
+    `reasoning` is what the side that had the first token thought before it, as far as that was sent; mostly nothing.
     """
 
     request: Id
@@ -248,21 +248,21 @@ class Done(Message, frozen=True):
 
     @property
     def aggregation(self) -> AggregationOutcome:
-        """The outcome of an aggregation. Raises TypeError for another mode's."""
+        """Return the outcome of an aggregation. Raises TypeError for another mode's."""
         if not isinstance(self.outcome, AggregationOutcome):
             raise TypeError(f"an answer by {self.mode} has no outcome of an aggregation")
         return self.outcome
 
     @property
     def dispatch(self) -> DispatchOutcome:
-        """The outcome of a dispatch. Raises TypeError for another mode's."""
+        """Return the outcome of a dispatch. Raises TypeError for another mode's."""
         if not isinstance(self.outcome, DispatchOutcome):
             raise TypeError(f"an answer by {self.mode} has no outcome of a dispatch")
         return self.outcome
 
 
 class Failed(Message, frozen=True):
-    """The end of a stream that did not."""
+    """The end of a stream that failed."""
 
     request: Id
     seq: Count

@@ -1,4 +1,4 @@
-"""The kinds of fields that messages are made of, the base of all messages, and what a conversation is."""
+"""Base classes of all messages, the types of their fields, and the entries of the protocol's table."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Message(Record, frozen=True):
 
 
 class Span(Record, frozen=True):
-    """Characters of a text, from `start` to before `end`."""
+    """A range of a text's characters, from `start` to before `end`."""
 
     start: Count
     end: Count
@@ -67,7 +67,7 @@ Spans = Annotated[list[Span], Meta(max_length=MAX_UNSUPPORTED)]
 
 
 class Sampling(Record, frozen=True):
-    """How tokens are drawn. Temperature 0 is greedy; temperature and top-p act after mixing.
+    """Parameters of the drawing of tokens. Temperature 0 is greedy; temperature and top-p act after mixing.
 
     `logprobs` asks for each token's log-probability, and for those of so many tokens that were the most likely.
     """
@@ -94,9 +94,9 @@ class Turn(Record, frozen=True):
 
 
 class Prompt(Record, frozen=True):
-    """What is asked: a query, the turns before it, the oldest first, and what a program wants the model to be told.
+    """The input of a model: a query, the turns before it, oldest first, and a program's instructions to the model.
 
-    `sought` is what is searched for in the query's place, where a model made it out of query and turns.
+    `sought` is what is searched for in the query's place, if a model made it out of query and turns.
     """
 
     query: Annotated[str, Meta(max_length=100_000)]
@@ -106,10 +106,10 @@ class Prompt(Record, frozen=True):
 
 
 class Entry(NamedTuple):
-    """A message's place in the protocol: its code, the class of data that it carries, and who may send it.
+    """The place of a message in the protocol: its code, the class of data that it carries, and who may send it.
 
-    `needs` is the right without which a binding end does not take it of a key: `nothing` where every key may send it
-    that is let in, `never` where no binding end takes it at all.
+    `needs` is the right that a server requires of a key for it: `nothing` if every key that is let in may send it,
+    `never` if no server takes it at all.
     """
 
     code: int
@@ -119,12 +119,12 @@ class Entry(NamedTuple):
 
 
 class Conversation(NamedTuple):
-    """The messages of one purpose, and the codes that are kept for them."""
+    """The messages of one purpose, and the codes that are reserved for them."""
 
     codes: range
     entries: tuple[Entry, ...]
 
 
 def other(side: Side) -> Side:
-    """The side across the link."""
+    """Return the side across the link."""
     return "cloud" if side == "device" else "device"

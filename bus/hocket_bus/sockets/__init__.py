@@ -1,4 +1,4 @@
-"""The sockets: the only room that imports zmq. A Server binds, a Link connects, one Bus owns them all."""
+"""Sockets: the only subpackage that imports zmq. A Server binds, a Link connects, and one Bus owns them all."""
 
 from .bus import Bus, GuardedLoop, Routes
 from .curve import new_key_pair

@@ -1,4 +1,4 @@
-"""One thread owns every socket of a process; everything else sees events and calls `send`."""
+"""The I/O loop of a process: one thread owns every socket; all other code receives events and calls `send`."""
 
 from __future__ import annotations
 
@@ -33,37 +33,36 @@ log = structlog.get_logger(__name__)
 
 
 class Routes:
-    """Which handlers take a message of a port, by its type; a port that is given them refuses everything else unread.
+    """Handlers for a port's messages, by type. A port with Routes refuses messages of other types unread.
 
-    Filled at the start; `handlers` is for reading.
+    They are filled at the start; `handlers` is for reading.
     """
 
     def __init__(self) -> None:
         self.handlers: dict[type[Message], list[Handler]] = {}
 
     def add(self, kinds: Iterable[type[Message]], handler: Handler) -> None:
-        """Hand messages of these kinds to `handler`, behind those that were added before."""
+        """Route messages of these types to `handler`, after the handlers that were added before."""
         for kind in kinds:
             handlers = self.handlers.setdefault(kind, [])
             if handler not in handlers:  # two modes may share a message: its session tells whose it is
                 handlers.append(handler)
 
     def dispatch(self, event: Received) -> None:
-        """Hand a message on."""
+        """Pass a message to its handlers."""
         for handler in self.handlers.get(type(event.message), ()):
             handler(event)
 
 
 class Bus:
-    """The loop of a process's sockets. `on_event` is called in it and must not block. Close it, or use it as a context
-    manager.
+    """The loop of a process's sockets. `on_event` is called in it and must not block.
 
-    The loop runs on an I/O thread of its own, or is the caller's, who turns it by `step`: then a message costs no
-    change of threads.
+    Close the bus, or use it as a context manager. The loop runs on an I/O thread of its own, or belongs to the caller,
+    who turns it by `step`: then a message costs no change of threads.
     """
 
     def __init__(self, on_event: Callable[[Event], None], keys: Path | None = None, *, own_thread: bool = True) -> None:
-        """`keys` is the folder of this machine's keys, read when the first tcp endpoint is used."""
+        """Set up the loop; `keys` is the folder of this machine's keys, read when the first tcp endpoint is used."""
         self.awake_clock = AwakeClock()
         self._on_event = on_event
         self._commands: deque[Callable[[], None]] = deque()
@@ -81,10 +80,10 @@ class Bus:
             self._owner = self._thread.ident
 
     def serve(self, endpoint: str, greet: Greeter, takes: Routes | Container[type[Message]] = REQUESTS) -> Server:
-        """Bind at `endpoint` (and its `.pub` twin). Raises BadConfiguration when it cannot, or has no key.
+        """Bind at `endpoint` (and its `.pub` twin). Raises BadConfiguration if that fails, or if there is no key.
 
-        What is of no kind in `takes` is refused unread; where those are Routes, their handlers are called instead of
-        `on_event`.
+        Messages of types that are not in `takes` are refused unread. If `takes` are Routes, their handlers are called
+        instead of `on_event`.
         """
         server = Server(self, endpoint, greet, _kinds(takes))
         self._add(server, takes)
@@ -100,11 +99,11 @@ class Bus:
         takes: Routes | Container[type[Message]] = ANSWERS,
         key: str = "",
     ) -> Link:
-        """Connect to `endpoint` and keep connected; LinkUp and LinkDown tell how it goes. What is sent passes `gate`,
-        and what comes and is of no kind in `takes` is dropped unread. `key` is the public key that the other end must
-        have; empty: the one that is known for its endpoint.
+        """Connect to `endpoint` and stay connected; LinkUp and LinkDown report the state.
 
-        Raises BadConfiguration for what is no endpoint or when the keys that tcp needs are wanting, Forbidden where
+        Every message that is sent passes `gate`; incoming ones of types that are not in `takes` are dropped unread.
+        `key` is the public key that the other end must have; if empty, the one that is known for its endpoint.
+        Raises BadConfiguration for a malformed endpoint or if the keys that tcp needs are missing, and Forbidden if
         nothing may be sent there.
         """
         check_endpoint(endpoint)
@@ -132,16 +131,16 @@ class Bus:
         self._add(Probe(self, server.endpoint, every_s, answered))
 
     def reload_keys(self) -> None:
-        """Read again whom this machine knows. Raises BadConfiguration."""
+        """Read again which machines this one knows. Raises BadConfiguration."""
         if self.sockets.keys is not None:
             self.sockets.keys.reload()
 
     def lets_in(self, name: str) -> bool:
-        """Whether the key of this name may connect here, as keys were last read."""
+        """Tell whether the key of this name may connect here, as keys were last read."""
         return self.sockets.keys is not None and self.sockets.keys.lets_in(name)
 
     def close(self, linger_s: float = 0.2) -> None:
-        """Close every socket, giving messages already sent `linger_s` to leave, and end the thread."""
+        """Close every socket, with `linger_s` for messages that were sent already, and end the thread."""
         if not self._running:
             return
         if self._thread is None:
@@ -162,7 +161,7 @@ class Bus:
 
     @property
     def waiting(self) -> int:
-        """Callables that were posted and have not run."""
+        """Return how many posted callables have not run yet."""
         return len(self._commands)
 
     def post(self, *commands: Callable[[], None]) -> None:
@@ -183,14 +182,14 @@ class Bus:
             self.post(command)
 
     def emit(self, event: Event) -> None:
-        """Tell what happened; for ports, in the loop only."""
+        """Pass an event to its handlers; for ports, in the loop only."""
         if isinstance(event, Received) and (routes := self._routes.get(event.port)) is not None:
             routes.dispatch(event)
         else:
             self._on_event(event)
 
     def step(self, until_s: float = float("inf")) -> None:
-        """One turn of the loop: wait for something to do, at most until `until_s` on the monotonic clock, and do it."""
+        """Run one turn of the loop: wait for something to do, until `until_s` on the monotonic clock, and do it."""
         self._owner = threading.get_ident()
         self.sockets.turn(self._wait_ms(until_s))
         while self._commands:
@@ -262,9 +261,9 @@ def _kinds(takes: Routes | Container[type[Message]]) -> Container[type[Message]]
 
 
 class GuardedLoop:
-    """Keeps a loop going: an iteration that raises is logged, and after two in a row it rests.
+    """A guard of a loop: an iteration that raises is logged, and after two in a row it pauses.
 
-    So one bad event ends nothing, and a failure that comes each time fills no disk.
+    So one bad event ends nothing, and a failure that repeats fills no disk.
     """
 
     def __init__(self, log: structlog.typing.FilteringBoundLogger, event: str) -> None:
@@ -273,7 +272,7 @@ class GuardedLoop:
         self._failed = False
 
     def run(self, iteration: Callable[[], None]) -> None:
-        """Run one iteration; rest for `REST_S` after one that failed when the one before it had failed, too."""
+        """Run one iteration; pause for `REST_S` if it fails and the one before it had failed, too."""
         try:
             iteration()
         except Exception:  # noqa: BLE001 - whatever it was, it is logged

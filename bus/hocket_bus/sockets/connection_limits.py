@@ -1,6 +1,6 @@
-"""The door of this machine's tcp servers: who comes in, how much each sends, and who is shown out.
+"""Admission to this machine's tcp servers: which connections are let in, how much each sends, and which are closed.
 
-ipc has none: who may write to its folder is let in.
+ipc has no such limits: whoever may write to its folder is let in.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A message that is not taken; `first` says that its sender has not been told why."""
+    """A message that is not taken; `first` means that its sender has not been told why."""
 
     error: HocketError
     first: bool
 
 
 class ConnectionLimits:
-    """Keeps each key within its share. Everything here runs in the loop of the bus."""
+    """Enforcement of each key's limits. Everything here runs in the loop of the bus."""
 
     def __init__(self) -> None:
         # The other half is for files, and for connections that come faster than they are looked at.
@@ -57,16 +57,16 @@ class ConnectionLimits:
 
     @property
     def due_s(self) -> float:
-        """When `look` is next needed; infinite while nobody is connected."""
+        """Return when `look` is next needed; infinite while nobody is connected."""
         return self._look_s if len(self._connections) else float("inf")
 
     def lets_in(self, user: str) -> bool:
-        """Whether an allowed key may connect now."""
+        """Tell whether an allowed key may connect now."""
         now = time.monotonic()
         return self._shares.refusal(user, now) is None and self._connections.lets_in(user, now)
 
     def on_event(self, frames: list[bytes]) -> None:
-        """Take note of an event of a bound socket's monitor."""
+        """Process an event of a bound socket's monitor."""
         event, number = _EVENT.unpack(frames[0])
         if event == zmq.EVENT_DISCONNECTED:
             self._connections.end(number)
@@ -75,7 +75,7 @@ class ConnectionLimits:
                 self._hang_up(*leaving)
 
     def refuses(self, message: Incoming, *, topics: bool) -> Refusal | None:
-        """Count a message, which with `topics` begins or ends a subscription; whether it must not be taken."""
+        """Count a message, one that begins or ends a subscription with `topics`; return a Refusal if not taken."""
         last = message.frames[-1]
         user, now = user_of(last), time.monotonic()
         if user == GONE:
@@ -96,11 +96,11 @@ class ConnectionLimits:
         return None if error is None else Refusal(error, first)
 
     def malformed(self, user: str) -> bool:
-        """Count a malformed message; whether its key is refused from here on."""
+        """Count a malformed message; tell whether its key is refused from now on."""
         return self._shares.malformed(user, time.monotonic())
 
     def look(self, now: float) -> None:
-        """Show out who must go."""
+        """Close the connections that exceed their limits."""
         if now < self.due_s:
             return
         self._look_s = now + POLL_S
@@ -131,7 +131,7 @@ def _came(connection: Connection) -> int:
 
 
 def _network(ends: Ends) -> str:
-    """The address of the other end; of IPv6 the network, since whoever has one has all of its addresses."""
+    """Return the address of the other end; for IPv6 its /64 network, since one host may have all of its addresses."""
     address = ipaddress.ip_address(str(ends[1][0]).partition("%")[0])
     if address.version == 4:
         return str(address)

@@ -26,7 +26,7 @@ GONE = "?"  # no peer's name
 
 
 def new_key_pair() -> KeyPair:
-    """A fresh key pair. Its public half can be typed as an argument: it begins with no dash."""
+    """Return a fresh key pair. Its public half begins with no dash, so that it can be typed as an argument."""
     while True:
         public, secret = zmq.curve_keypair()
         if not public.startswith(b"-"):
@@ -34,7 +34,7 @@ def new_key_pair() -> KeyPair:
 
 
 def guard(socket: zmq.Socket[bytes], keys: Keys, server: str | None) -> None:
-    """Make a socket speak CURVE: as a server, or to the one that must have the public key `server`."""
+    """Make a socket speak CURVE: as a server, or to the server that must have the public key `server`."""
     socket.curve_secretkey = keys.own.secret.encode()
     socket.curve_publickey = keys.own.public.encode()
     if server is None:
@@ -46,14 +46,14 @@ def guard(socket: zmq.Socket[bytes], keys: Keys, server: str | None) -> None:
 
 
 def open_judge(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
-    """The socket at which libzmq asks who may connect; answer it with `zap.answer`."""
+    """Open the socket at which libzmq asks who may connect; answer it with `zap.answer`."""
     socket: zmq.Socket[bytes] = context.socket(zmq.ROUTER)
     socket.bind(zap.ENDPOINT)
     return socket
 
 
 def user_of(frame: zmq.Frame) -> str:
-    """The name under which the sender's key is allowed, as the judge gave it; GONE for a broken connection's."""
+    """Return the name under which the sender's key was allowed; GONE if its connection is broken."""
     try:
         return str(frame.get("User-Id"))
     except zmq.ZMQError:
@@ -61,23 +61,23 @@ def user_of(frame: zmq.Frame) -> str:
 
 
 def connected(frames: Sequence[bytes]) -> bool:
-    """Whether an event of a connection's monitor says that the two ends have shaken hands."""
+    """Tell whether an event of a connection's monitor reports a completed handshake."""
     return int(parse_monitor_message(list(frames))["event"]) == zmq.EVENT_HANDSHAKE_SUCCEEDED
 
 
 def doubtful(frames: Sequence[bytes]) -> bool:
-    """Whether the other end just hung up in the handshake: it may not have the key, or not encrypt."""
+    """Tell whether the other end just hung up in the handshake: it may lack the key, or not encrypt."""
     event = parse_monitor_message(list(frames))
     return (event["event"], int(event["value"])) == (zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL, errno.EPIPE)
 
 
 def unencrypted(endpoint: str) -> Untrusted:
-    """The refusal of an end that would have heard everything in clear."""
+    """Return the error for a peer that does not encrypt."""
     return Untrusted(f"{endpoint} does not speak encrypted", "is hocket listening there, or another program?")
 
 
 def verdict(frames: Sequence[bytes], endpoint: str, keys: Keys | None, role: Role) -> HocketError:
-    """What an event of a connection's monitor means to an end of this role, and what to do about it."""
+    """Return the error that an event of a connection's monitor means to an end of this role, with a remedy."""
     event = parse_monitor_message(list(frames))
     kind = int(event["event"])
     if kind == zmq.EVENT_HANDSHAKE_FAILED_AUTH and keys is not None:

@@ -1,6 +1,7 @@
-"""What the kernel knows of a tcp connection that libzmq holds, by the number of its descriptor.
+"""The kernel's data on a tcp connection that libzmq holds, by the number of its descriptor.
 
-libzmq may close a descriptor at any moment, and its number then soon is another's: the two ends tell which it is.
+libzmq may close a descriptor at any moment, and its number is soon another connection's. The addresses of both ends
+identify the connection.
 """
 
 from __future__ import annotations
@@ -20,17 +21,20 @@ T = TypeVar("T")
 
 
 def ends_of(number: int) -> Ends | None:
-    """Its two ends; None where it is no connection, or none any more."""
+    """Return the addresses of a connection's two ends; None if the descriptor is no connection, or none any more."""
     return _asked(number, _ends)
 
 
 def received(number: int, ends: Ends) -> int | None:
-    """Bytes that have come over this connection, read by libzmq or not; None where it is another's number by now."""
+    """Return the bytes that have come over this connection, whether libzmq has read them or not.
+
+    None if the number is another connection's by now.
+    """
     return _asked(number, lambda sock: _received(sock) if _ends(sock) == ends else None)
 
 
 def hang_up(number: int, ends: Ends) -> None:
-    """End this connection, if it still is: libzmq then finds it broken, and frees what has come of a message."""
+    """End this connection if it still exists: libzmq then finds it broken, and frees what has come of a message."""
     with suppress(OSError):
         own = os.dup(number)  # whose connection nobody can change meanwhile
         try:
@@ -43,7 +47,7 @@ def hang_up(number: int, ends: Ends) -> None:
 
 @contextmanager
 def _tcp(number: int) -> Iterator[socket.socket]:
-    """A socket that leaves the descriptor open."""
+    """Yield a socket for a descriptor, which stays open."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=number)
     try:
         yield sock

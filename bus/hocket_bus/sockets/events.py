@@ -1,4 +1,4 @@
-"""What happens on the bus, as everything else sees it."""
+"""Events of the bus, as all other code receives them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .port import Port
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A message came to `port`, a Server or a Link. `route` names the sender on a Server and is empty on a Link.
+    """A message that came to `port`, a Server or a Link. `route` names the sender on a Server and is empty on a Link.
 
-    `user` is the name under which the sender's key is allowed; empty where the file system guards the socket.
+    `user` is the name under which the sender's key is allowed; empty if the file system guards the socket.
     """
 
     port: Port
@@ -26,7 +26,7 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class LinkUp:
-    """The other end of a Link has answered Hello, and the subscription, if any, is confirmed."""
+    """A link's connection: the other end has answered Hello, and the subscription, if any, is confirmed."""
 
     link: Port
     welcome: Welcome
@@ -34,9 +34,9 @@ class LinkUp:
 
 @dataclass(frozen=True, slots=True)
 class LinkDown:
-    """The other end of a Link fell silent, or refused us; the link keeps trying.
+    """A link's break: the other end fell silent, or refused us; the link keeps trying.
 
-    `answered` says that it has welcomed us, and that its streams alone cannot be reached.
+    `answered` means that the other end has welcomed us, and that only its streams cannot be reached.
     """
 
     link: Port
@@ -46,14 +46,14 @@ class LinkDown:
 
 @dataclass(frozen=True, slots=True)
 class LinkDraining:
-    """The other end of a Link takes no new requests and will be gone soon."""
+    """A notice that the other end of a Link takes no new requests and will be gone soon."""
 
     link: Port
 
 
 @dataclass(frozen=True, slots=True)
 class Greeted:
-    """An end has said Hello to a Server and was welcomed, or is heard again after its Gone. `user` as in Received."""
+    """A peer that said Hello to a Server and was welcomed, or is heard again after its Gone. `user` as in Received."""
 
     port: Port
     route: bytes
@@ -63,7 +63,7 @@ class Greeted:
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """Of an end that had greeted nothing has come for `ends.GONE_AFTER_S`; the fields are those of its Greeted."""
+    """A peer that had greeted, but was silent for `ends.GONE_AFTER_S`; the fields are those of its Greeted."""
 
     port: Port
     route: bytes

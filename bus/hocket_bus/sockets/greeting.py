@@ -1,6 +1,7 @@
-"""The greeting of the other end in clear, by which it tells whether it encrypts (ZeroMQ RFC 23, ZMTP 3.1).
+"""Cleartext greeting of the other end, which reveals whether it encrypts (ZeroMQ RFC 23, ZMTP 3.1).
 
-An end that encrypts hangs up on who has not its key, one that does not on who encrypts; only the greeting tells which.
+An end that encrypts hangs up on one without its key, and one that does not encrypt hangs up on one that does. Only the
+greeting distinguishes them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _MECHANISM = slice(12, 32)
 
 
 class Greeting:
-    """What comes over one STREAM socket; `answered` is told once whether the other end speaks CURVE."""
+    """A reader of one STREAM socket; it calls `answered` once with whether the other end speaks CURVE."""
 
     def __init__(self, socket: zmq.Socket[bytes], answered: Callable[[bool], None]) -> None:
         self._socket = socket
@@ -23,7 +24,7 @@ class Greeting:
         self._bytes = b""
 
     def take(self, frames: list[bytes]) -> None:
-        """An empty part says that a connection begins or ends; bytes that are not a greeting are not CURVE either."""
+        """Read a part; an empty one marks a connection's begin or end. Bytes that are no greeting are not CURVE."""
         route, part = frames
         if not part:
             self._bytes = b""

@@ -1,6 +1,6 @@
-"""What comes over one tcp connection that this machine has opened: how much waits, and whether it is a flood.
+"""Limits on incoming data of one tcp connection that this machine has opened: waiting bytes, and floods of messages.
 
-Whoever is dialed was chosen, so that bytes which are asked for may come as fast as they can; messages may not.
+A dialled peer was chosen, so bytes that were requested may come as fast as they can; messages may not.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _EVENT = struct.Struct("=Hi")
 
 
 class InboundLimit:
-    """Of one socket that connects to one place, and connects anew."""
+    """Limits on one socket that connects to one endpoint, and reconnects."""
 
     def __init__(self) -> None:
         self.flooded = False
@@ -34,7 +34,7 @@ class InboundLimit:
         self._frames = Bucket(FRAMES_PER_S, BURST_FRAMES, time.monotonic())
 
     def on_event(self, frames: list[bytes]) -> bool:
-        """Take note of an event of the socket's monitor; whether a connection was made."""
+        """Process an event of the socket's monitor; tell whether a connection was made."""
         event, number = _EVENT.unpack(frames[0])
         if event != zmq.EVENT_CONNECTED:
             return False
@@ -47,7 +47,7 @@ class InboundLimit:
         self.flooded |= self._frames.spend(message.number, time.monotonic()) < 0
 
     def excess(self) -> HocketError | None:
-        """Why nothing more should be read, or None."""
+        """Return why nothing more should be read, or None."""
         came = None if self._ends is None else received(self._number, self._ends)
         if came is not None and came - self._taken > MAX_WAITING_BYTES:
             return ProtocolError(ENDLESS, "see what answers there")

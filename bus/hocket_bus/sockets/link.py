@@ -1,4 +1,4 @@
-"""The connecting end: a DEALER and, with a topic, a SUB; greets, pings, notices silence and connects anew."""
+"""The connecting end: a DEALER and, with a topic, a SUB; it greets, pings, notices silence and reconnects."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ log = structlog.get_logger(__name__)
 
 
 class Link:
-    """The connecting end: reconnects for ever with jittered back-off, under a new automatic identity each time."""
+    """A connection that reconnects for ever with jittered back-off, under a new automatic identity each time."""
 
     user = ""  # of the other end: the one that this machine was told to trust
 
@@ -57,7 +57,7 @@ class Link:
         takes: Container[type[Message]],
         key: str = "",
     ) -> None:
-        """`key` is the public key that the other end must have; empty: the one that is known for its endpoint."""
+        """Set up a link; `key` is the public key that the other end must have; empty: the one known for `endpoint`."""
         self.endpoint = endpoint
         self.up = False
         self.reason: HocketError | None = None  # why it is not, where that is known
@@ -92,31 +92,31 @@ class Link:
 
     @property
     def due_s(self) -> float:
-        """When `tick` is next needed."""
+        """Return when `tick` is next needed."""
         return inf if self._is_cut else min(self._due_s, self._look_s)
 
     @property
     def rtt_s(self) -> float:
-        """The round trip now, by the echo of pings in this very connection; 0 while the link is down."""
+        """Return the current round trip, by the echo of pings in this very connection; 0 while the link is down."""
         return self.round_trip.now
 
     @property
     def silence_s(self) -> float:
-        """Of the other end, in seconds: one that is silent is left, so none that counts."""
+        """Return 0: a silent end is disconnected, so its silence in seconds never counts."""
         return 0.0
 
     def send(self, message: Message) -> None:
-        """Send to the other end; while the link is down the message is dropped. Raises Forbidden where it must not."""
+        """Send to the other end; dropped while the link is down. Raises Forbidden if the message must not leave."""
         self._gate.check(message)
         frames = encode(message)
         self._loop.do(lambda: self._send(message, frames))
 
     def start(self) -> None:
-        """Connect at the first turn. Raises BadConfiguration when the keys that tcp needs are wanting."""
+        """Connect at the first turn. Raises BadConfiguration if the keys that tcp needs are missing."""
         self._server_key()
 
     def tick(self, now: float) -> None:
-        """Connect, greet and ping when it is time; give up an end that is silent."""
+        """Connect, greet and ping when it is time; give up a silent peer."""
         if self._is_cut:
             return
         if now >= self._look_s:
@@ -140,11 +140,11 @@ class Link:
 
     @property
     def aggregates(self) -> bool:
-        """Whether the other end's model tells probabilities, as far as it has said."""
+        """Tell whether the other end's model gives probabilities; True while it has not said."""
         return self._welcome is None or self._welcome.aggregates
 
     def _silence(self) -> Unavailable:
-        """What it is that does not answer."""
+        """Return the error for what does not answer: the daemon, or only its streams."""
         if self.up or self._welcome is None:
             return Unavailable(f"no answer from {self.endpoint}", "is the daemon there running?")
         streams = publish_endpoint(self.endpoint, self._welcome.streams_port)
@@ -154,21 +154,21 @@ class Link:
         )
 
     def on_wake(self) -> None:
-        """After a sleep the other end has most likely let go: do not wait for its silence."""
+        """Reconnect after the machine's sleep: the other end has most likely let go, so do not wait for its silence."""
         if self._sockets:
             self._fail(Unavailable("this machine was asleep", "wait a moment for the connection"), 0.0)
         self._due_s = 0.0
 
     def on_close(self) -> None:
-        """Its sockets close with the bus."""
+        """Do nothing: the link's sockets close with the bus."""
 
     def hang_up(self, reason: HocketError) -> None:
-        """Have nothing more to do with the other end."""
+        """Close the sockets and report the link as down; the caller removes it."""
         self._drop_subscriber()
         self._fail(reason, 0.0)
 
     def cut(self, reason: HocketError) -> None:
-        """Be down, for this reason, until `join`: no byte leaves meanwhile. In the loop only."""
+        """Disconnect for this reason until `join`: no byte leaves meanwhile. In the loop only."""
         self._is_cut = True
         self._drop_subscriber()
         self._fail(reason, 0.0)
@@ -178,7 +178,7 @@ class Link:
         self._is_cut, self._failures, self._due_s = False, 0, 0.0
 
     def _try_open(self) -> None:
-        """A key that was revoked, or no descriptor left: the link is down, and its loop goes on."""
+        """Open the connection; a revoked key, or a lack of descriptors, leaves the link down and the loop running."""
         try:
             address = self._resolver.found(self._failures)
             if address is None:
@@ -215,7 +215,7 @@ class Link:
         return self._loop.sockets.open(kind, self._address, options, self._server_key())
 
     def _subscribe(self, port: int) -> None:
-        """Read the topic where the other end publishes: it says at which port, if not at the next one."""
+        """Subscribe to the topic where the other end publishes: at the port that it says, else at the next one."""
         try:
             subscriber = self._subscriber = self._open_socket(zmq.SUB)
         except zmq.ZMQError as error:
@@ -227,7 +227,7 @@ class Link:
         subscriber.connect(publish_endpoint(self._address, port))
 
     def _watch(self, socket: zmq.Socket[bytes], on_frames: Callable[[list[bytes]], None]) -> InboundLimit:
-        """Read a socket. What comes over tcp is counted; over ipc, this machine's folders say who may send it."""
+        """Read a socket. Traffic over tcp is counted; over ipc, the folders' permissions say who may send."""
         inbound = InboundLimit()
 
         def take(message: Incoming) -> None:
@@ -243,7 +243,7 @@ class Link:
         return inbound
 
     def _look(self, now: float) -> None:
-        """Have nothing more to do with an end that sends what cannot be read."""
+        """Disconnect a peer that sends more than can be read."""
         self._look_s = now + POLL_S
         excess = next(filter(None, (inbound.excess() for inbound in self._inflows)), None)
         if excess is not None:
@@ -270,7 +270,7 @@ class Link:
         self._fail(reason, REFUSED_BACKOFF_S if isinstance(reason, Untrusted) else 0.0)
 
     def _greet_plainly(self) -> None:
-        """Whether the end that hung up encrypts at all; if so it is tried once more, for it may have been ending."""
+        """Find out whether the peer that hung up encrypts. If so it is tried once more, for it may have been ending."""
         self._drop_sockets()
         try:
             socket = self._loop.sockets.open_plain(self._address)
@@ -289,7 +289,7 @@ class Link:
         self._encrypts, self._due_s = True, time.monotonic() + BACKOFF_S[0]
 
     def _drain(self) -> None:
-        """What the other end said before it hung up has arrived by now."""
+        """Read what the other end sent before it hung up; it has arrived by now."""
         while self._sockets and self._sockets[0].poll(0):
             self._loop.sockets.read(self._sockets[0])
 
@@ -311,7 +311,7 @@ class Link:
             self._loop.emit(Received(self, b"", message))
 
     def _read(self, frames: list[bytes]) -> Message:
-        """Raises BadMessage; what is not taken costs no more than its header."""
+        """Decode a message. Raises BadMessage; a type that is not taken costs no more than its header."""
         kind = kind_of(frames)
         if kind not in _ALWAYS and kind not in self._takes:
             raise BadMessage(f"no {kind.__name__} is taken here")

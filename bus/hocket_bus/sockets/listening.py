@@ -1,4 +1,4 @@
-"""Where a server listens, kept there: whoever removes the files of its ipc sockets cuts nobody off for long."""
+"""Listening sockets of a server, rebound if the files of its ipc sockets are removed."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Listening:
         self._unmended = RateLimitedLog(log, "cannot listen")
 
     def begin(self) -> None:
-        """Bind both. Raises BadConfiguration."""
+        """Bind both sockets. Raises BadConfiguration."""
         self._lock = claim(self._endpoint)
         for endpoint in self._sockets:
             self._bind(endpoint)
 
     def look(self) -> None:
-        """Listen again at the paths that are gone, as after a cleaner of /tmp. Connections stay as they are."""
+        """Listen again at paths that are gone, as after a cleaner of /tmp. Connections stay as they are."""
         if self._lock is None:
             return
         lost = [each for each in self._sockets if not os.path.lexists(each.removeprefix("ipc://"))]
@@ -51,13 +51,13 @@ class Listening:
             self._unmended.note(endpoint=self._endpoint, error=str(error))
 
     def end(self) -> None:
-        """Leave the path to the next daemon; from then on nothing is mended."""
+        """Release the path to the next daemon; from then on nothing is bound again."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
 
     def _bind(self, endpoint: str) -> None:
-        """Without unbinding: libzmq would end the connections that were accepted there."""
+        """Bind without unbinding first: libzmq would end the connections that were accepted there."""
         try:
             self._sockets[endpoint].bind(endpoint)
         except zmq.ZMQError as error:
@@ -71,7 +71,7 @@ def _is_at(file: IO[str], path: Path) -> bool:
 
 
 def _unbound(endpoint: str, error: zmq.ZMQError) -> BadConfiguration:
-    """What keeps a server from listening there. libzmq takes the name of a host for that of an interface."""
+    """Return the error of a failed bind. libzmq takes the name of a host for that of an interface."""
     if error.errno not in (errno.EADDRNOTAVAIL, errno.ENODEV):
         return BadConfiguration(f"cannot listen at {endpoint}: {error}", "choose a free endpoint")
     listening = f"tcp://{ANY}:{endpoint.rpartition(':')[2]}"

@@ -1,4 +1,4 @@
-"""What a port needs of the loop that turns it."""
+"""Interface of the loop that turns a port."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from .socket_set import SocketSet
 
 
 class Loop(Protocol):
-    """One thread that owns sockets, as Bus is."""
+    """A thread that owns sockets, such as Bus."""
 
     @property
     def awake_clock(self) -> AwakeClock:
-        """The clock of its turns."""
+        """Return the clock of the loop's turns."""
 
     @property
     def sockets(self) -> SocketSet:
-        """The sockets that it owns; to be used in the loop only."""
+        """Return the sockets that the loop owns; to be used in the loop only."""
 
     def do(self, command: Callable[[], None]) -> None:
-        """Run `command` in the loop: at once where this is its thread, or where it has not begun."""
+        """Run `command` in the loop: at once on the loop's thread, or before the loop has begun."""
 
     def emit(self, event: Event) -> None:
-        """Tell what happened; to be called in the loop only."""
+        """Pass on an event; to be called in the loop only."""

@@ -1,4 +1,4 @@
-"""A daemon's look at itself: a fresh connection to its own server, authentication and all, again and again."""
+"""A daemon's check of itself: repeated fresh connections to its own server, including authentication."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 
 
 class Probe:
-    """Says Hello over a new connection every `every_s`, and calls `answered` in the loop at each Welcome."""
+    """A port that greets over a new connection every `every_s`, and calls `answered` in the loop at each Welcome."""
 
     def __init__(self, loop: Loop, endpoint: str, every_s: float, answered: Callable[[], None]) -> None:
         self.due_s = 0.0
@@ -33,7 +33,7 @@ class Probe:
         self._socket: zmq.Socket[bytes] | None = None
 
     def start(self) -> None:
-        """Its first connection is made by the first `tick`."""
+        """Do nothing: the first `tick` makes the first connection."""
 
     def tick(self, now: float) -> None:
         """Greet when it is time, or when the last greeting was not answered."""
@@ -50,10 +50,10 @@ class Probe:
             self._hang_up()
 
     def on_wake(self) -> None:
-        """The next look is due anyway."""
+        """Do nothing: the next check is due anyway."""
 
     def on_close(self) -> None:
-        """It holds nothing but its socket."""
+        """Do nothing: a probe holds nothing but its socket."""
 
     def _greet(self) -> None:
         sockets = self._loop.sockets

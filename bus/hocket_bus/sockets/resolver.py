@@ -1,4 +1,4 @@
-"""The name of a machine as an address. libzmq would ask the resolver on the thread that carries every socket."""
+"""Resolution of a host name off the I/O thread: libzmq would block the thread that carries every socket."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOOKUP_S = 3.0
 
 
 class Resolver:
-    """The host of an endpoint. A look-up that hangs is left to its own thread, and no second one begun beside it."""
+    """The resolver of an endpoint's host. A look-up that hangs stays on its own thread, and no second one is begun."""
 
     def __init__(self, endpoint: str) -> None:
         self._endpoint = endpoint
@@ -25,9 +25,9 @@ class Resolver:
         self._asked_s: float | None = None
 
     def found(self, attempt: int) -> str | None:
-        """The endpoint by address, another of the name's at each attempt; None while the resolver is asked.
+        """Return the endpoint by address, a different one at each attempt; None while the look-up runs.
 
-        Raises Unavailable when the name has no address, or the resolver does not answer.
+        Raises Unavailable if the name has no address, or the resolver does not answer.
         """
         if self._by_address:
             return self._endpoint
@@ -60,7 +60,7 @@ class Resolver:
 
 
 def _is_address(host: str) -> bool:
-    """Also the empty host of ipc, which needs no resolver."""
+    """Tell whether no look-up is needed: for an address, and for the empty host of ipc."""
     try:
         ipaddress.ip_address(host)
     except ValueError:

@@ -40,9 +40,9 @@ log = structlog.get_logger(__name__)
 
 
 class Server:
-    """The binding end. Answers Hello and Ping itself; every other message becomes an event.
+    """A server that answers Hello and Ping itself; every other message becomes an event.
 
-    Greeted and Gone tell which ends are there, in turn for each; a daemon's look at itself is not told.
+    Greeted and Gone report which peers are there, alternating for each; the daemon's probe of itself is not reported.
     """
 
     def __init__(self, loop: Loop, endpoint: str, greet: Greeter, takes: Container[type[Message]]) -> None:
@@ -63,23 +63,23 @@ class Server:
         self._topics = Topics()
 
     def send(self, route: bytes, message: Message) -> None:
-        """Send to one connected end; a message to an end that left is dropped.
+        """Send to one connected peer; a message to a peer that left is dropped.
 
-        In place of one that the other end would refuse, an error is sent.
+        A message that the other end would refuse is replaced by an error.
         """
         frames = [route, *self._sendable(message)]
         self._loop.do(lambda: self._send(self._router, frames))
 
     def rtt_s(self, route: bytes) -> float:
-        """The round trip to a connected end, as that end told it last; 0 when it has not."""
+        """Return the round trip to a connected peer as that peer last reported it; 0 when it has not."""
         return self._ends.rtt_s(route)
 
     def silence_s(self, route: bytes) -> float:
-        """How long nothing has come from a connected end, not counting times in which nothing could be read."""
+        """Return how long a connected peer has been silent, not counting times in which nothing could be read."""
         return self._loop.awake_clock.s - self._ends.received_s(route)
 
     def publish(self, topic: bytes, message: Message) -> None:
-        """Publish on a topic, as `send` does; whoever is not subscribed misses it."""
+        """Publish on a topic, as `send` does; those who are not subscribed miss it."""
         frames = [topic, *self._sendable(message)]
         self._loop.do(lambda: self._publish(frames))
 
@@ -88,7 +88,7 @@ class Server:
         self._loop.do(lambda: self._on_malformed(route, user, error))
 
     def start(self) -> None:
-        """Bind. Raises BadConfiguration when it cannot."""
+        """Bind. Raises BadConfiguration if that fails."""
         open_socket = self._loop.sockets.open
         self._router = open_socket(zmq.ROUTER, self.endpoint, ROUTER_OPTIONS)
         self._xpub = open_socket(zmq.XPUB, self.endpoint, XPUB_OPTIONS)
@@ -111,17 +111,17 @@ class Server:
             )
 
     def tick(self, now: float) -> None:
-        """Tell which ends have gone, and keep listening."""
+        """Report the peers that have gone, and keep listening."""
         if now >= self._look_s:
             self._look_s = now + POLL_S
             self._listening.look()
             self._announce(self._ends.leave(self._loop.awake_clock.s))
 
     def on_wake(self) -> None:
-        """Whoever was connected comes again."""
+        """Do nothing: whoever was connected comes again."""
 
     def on_close(self) -> None:
-        """Leave the path to the next daemon."""
+        """Release the path to the next daemon."""
         self._listening.end()
 
     def _on_request(self, frames: list[bytes], user: str = "") -> None:
@@ -157,7 +157,7 @@ class Server:
         )
 
     def _read(self, frames: list[bytes], user: str) -> Message:
-        """Raises BadMessage, Untrusted; what is not taken costs no more than its header."""
+        """Check and decode a message. Raises BadMessage, Untrusted; a type that is not taken costs only its header."""
         self._taken.check(kind_of(frames), user, self._keys)
         message = decode(frames)
         if isinstance(message, Hello):
@@ -204,7 +204,7 @@ class Server:
         return self._loop.sockets.keys
 
     def _allowed(self, user: str) -> bool:
-        """Whether a key that was let in still may: its rights can have changed since."""
+        """Tell whether a key that was let in is still allowed: its rights can have changed since."""
         return not user or (self._keys is not None and self._keys.lets_in(user))
 
     def _on_subscription(self, frames: list[bytes], user: str = "") -> None:
@@ -221,15 +221,15 @@ class Server:
             self._refuse_topic(topic, user)
 
     def _may_read(self, topic: bytes, user: str) -> bool:
-        """Who may ask reads its own topics.
+        """Tell whether a user may read a topic: with the right to ask, and if the topic is its own.
 
-        A topic is its first subscriber's for as long as that one is allowed; on ipc, of everybody who knows it.
+        A topic belongs to its first subscriber while that one is allowed; on ipc, to everybody who knows it.
         """
         owner = self._topics.owner(topic) or user
         return may(user, "ask", self._keys) and (owner == user or not self._allowed(owner))
 
     def _refuse_topic(self, topic: bytes, user: str) -> None:
-        """Tell the one that has just subscribed to it, and nobody else, why it waits in vain."""
+        """Tell the one that has just subscribed to the topic, and nobody else, why it waits in vain."""
         try:
             require("ask", user, self._keys)
         except Untrusted as error:

@@ -1,4 +1,4 @@
-"""The sockets that one thread has opened: made with our options and keys, polled, read and closed."""
+"""The sockets of one thread: made with common options and keys, polled, read and closed."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ OnRefused = Callable[[bytes, Refusal], None]
 
 
 class SocketSet:
-    """All sockets of a bus. Everything but the constructor runs on the thread that turns its loop."""
+    """The sockets of a bus. Everything but the constructor runs on the thread that turns its loop."""
 
     def __init__(self, keys_folder: Path, wake: int, on_wake: Callable[[], None]) -> None:
-        """`on_wake` is called when the descriptor `wake` is readable."""
+        """Set up polling; `on_wake` is called when the descriptor `wake` is readable."""
         self.keys: Keys | None = None  # of this machine, once tcp has needed them
         self.limits = ConnectionLimits()
         self._keys_folder = keys_folder
@@ -46,7 +46,7 @@ class SocketSet:
         self._monitors: dict[Socket, Socket] = {}
 
     def load_keys(self, endpoint: str) -> Keys | None:
-        """The keys, which tcp needs; None for ipc, which the file system guards. Raises BadConfiguration."""
+        """Return the keys, which tcp needs; None for ipc, which the file system guards. Raises BadConfiguration."""
         if not is_tcp(endpoint):
             return None
         if self.keys is None:
@@ -62,7 +62,7 @@ class SocketSet:
     def open(
         self, kind: zmq.SocketType, endpoint: str, options: Mapping[zmq.SocketOption, int], server: str | None = None
     ) -> Socket:
-        """A socket for `endpoint`; `server` is the public key that the other end must have, None on the binding end."""
+        """Open a socket for `endpoint`; `server` is the public key that the other end must have, None to bind."""
         keys = self.load_keys(endpoint)
         socket: Socket = self._context.socket(kind)
         common: dict[zmq.SocketOption, int] = {zmq.LINGER: 0, zmq.MAXMSGSIZE: MAX_BODY_BYTES + SECURED_BYTES}
@@ -78,17 +78,17 @@ class SocketSet:
         return socket
 
     def open_plain(self, endpoint: str) -> Socket:
-        """A STREAM socket: what is sent and read are the bytes of a tcp connection to `endpoint`."""
+        """Open a STREAM socket: it sends and reads the bytes of a tcp connection to `endpoint`."""
         socket: Socket = self._context.socket(zmq.STREAM)
         socket.linger, socket.ipv6 = 0, "[" in endpoint
         return socket
 
     def watch(self, socket: Socket, on_frames: OnFrames) -> None:
-        """From the next turn on hand every message that comes to `on_frames`."""
+        """Pass every message of a socket to `on_frames`, from the next turn on."""
         self.watch_whole(socket, lambda message: on_frames(message.texts()))
 
     def watch_whole(self, socket: Socket, on_message: Callable[[Incoming], object]) -> None:
-        """The same, with how large each message was."""
+        """Pass every message of a socket to `on_message`, with its size on the wire."""
         routed = socket.type == zmq.ROUTER
 
         def drain() -> None:
@@ -108,9 +108,9 @@ class SocketSet:
         self._poller.register(socket, zmq.POLLIN)
 
     def watch_users(self, socket: Socket, on_request: OnRequest, on_refused: OnRefused) -> None:
-        """The same for a bound tcp socket: with each message comes the name under which its sender's key is allowed.
+        """Pass a bound tcp socket's messages to `on_request`, with the name under which the sender's key is allowed.
 
-        What goes beyond a key's share is told, with its first frame, to `on_refused` instead.
+        A message beyond a key's share is reported, with its first frame, to `on_refused` instead.
         """
         topics = socket.type == zmq.XPUB
 
@@ -124,7 +124,7 @@ class SocketSet:
         self.watch_whole(socket, take)
 
     def monitor(self, socket: Socket, events: int, on_event: OnEvent) -> None:
-        """Hand every such event of a socket's connections to `on_event`, for as long as it is open."""
+        """Pass the given events of a socket's connections to `on_event`, for as long as it is open."""
         name = f"inproc://monitor.{socket.underlying}"
         socket.monitor(name, events)
         monitor = self._monitors[socket] = self._context.socket(zmq.PAIR)
@@ -133,14 +133,14 @@ class SocketSet:
         self.watch_whole(monitor, lambda message: on_event(message.texts()))
 
     def turn(self, wait_ms: int) -> None:
-        """Wait at most `wait_ms` for messages, and hand over those that came."""
+        """Wait at most `wait_ms` for messages, and pass on those that came."""
         readers = self._readers
         for socket, _ in self._poller.poll(wait_ms):
             if socket in readers:  # and was not dropped by what came at another one
                 readers[socket]()
 
     def read(self, socket: Socket | int) -> None:
-        """Hand over what has arrived at one socket, if it is still watched."""
+        """Pass on what has arrived at one socket, if it is still watched."""
         reader = self._readers.get(socket)
         if reader is not None:
             reader()
@@ -155,12 +155,12 @@ class SocketSet:
         socket.close(0)
 
     def linger(self, seconds: float) -> None:
-        """Let `close` give messages already sent so long to leave."""
+        """Allow messages that were sent already so many seconds to leave after `close`."""
         for socket in self._watched():
             socket.linger = int(seconds * 1000)
 
     def close(self) -> None:
-        """Close all of them."""
+        """Close all sockets."""
         for socket in self._monitors:
             socket.disable_monitor()
         for socket in self._watched():

@@ -1,1 +1,1 @@
-"""Keys, pins, sealed boxes and rights: who a machine is on the bus, and whom it believes."""
+"""Keys, pins, sealed envelopes and rights: a machine's identity on the bus, and whom it trusts."""

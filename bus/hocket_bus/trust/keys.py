@@ -1,7 +1,7 @@
-"""Who this machine is on the bus, whom it knows and what each may do here: a CURVE key pair and its peers, in files
-that only their owner changes.
+"""The machine's identity on the bus, the peers that it knows, and what each may do here.
 
-A public key is 40 characters of Z85 (ZeroMQ RFC 32). People compare fingerprints: the first 100 bits of its SHA-256.
+The CURVE key pair and the peers are stored in files that only their owner changes. A public key is 40 characters of
+Z85 (ZeroMQ RFC 32). People compare fingerprints: the first 100 bits of the key's SHA-256.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ Z85Key = Annotated[str, Meta(min_length=40, max_length=40)]
 
 
 class KeyPair(Struct, frozen=True, forbid_unknown_fields=True):
-    """This machine's own key; the secret half leaves it never."""
+    """The machine's own key pair; the secret half never leaves the machine."""
 
     public: Z85Key
     secret: Z85Key
 
     def __repr__(self) -> str:
-        """Without the secret, which must not get into a log."""
+        """Return a text without the secret, which must not get into a log."""
         return f"KeyPair({self.public})"
 
 
 class Peer(Struct, frozen=True):
-    """A machine that is known: by its key, and where it is connected to, by its endpoint.
+    """A known machine: its key, and the endpoint at which it is reached if it is connected to.
 
-    Where `may` is not said it is the least that the entry can be for: to be dialled at its endpoint, or to pair.
+    If `may` is not given, it is the least right that the entry can serve: to be dialled at its endpoint, or to pair.
     """
 
     key: Z85Key
@@ -54,13 +54,13 @@ class Peer(Struct, frozen=True):
 
     @property
     def rights(self) -> frozenset[Right]:
-        """What its key may do here."""
+        """Return what the machine's key may do here."""
         unsaid: Right = "dial" if self.endpoint else "pair"
         return frozenset({unsaid}) if self.may is None else self.may
 
 
 class _Written(Struct, frozen=True, forbid_unknown_fields=True):
-    """A peer as it stands in the file."""
+    """A peer as written in the file."""
 
     key: Z85Key
     endpoint: str = ""
@@ -75,13 +75,13 @@ class Keys:
     """The keys in a folder, as last read."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises BadConfiguration when the files are missing, or others could read or change them."""
+        """Read the keys. Raises BadConfiguration if files are missing, or others could read or change them."""
         self.folder = folder
         self.own = _own(folder)
         self.reload()
 
     def reload(self) -> None:
-        """Read the peers again. Raises BadConfiguration and keeps those it had."""
+        """Read the peers again. Raises BadConfiguration, and then keeps the former ones."""
         self.peers = read_peers(self.folder)
         rights: dict[str, frozenset[Right]] = {}
         for peer in self.peers.values():
@@ -89,37 +89,37 @@ class Keys:
         self._rights = {name: rights[peer.key] for name, peer in self.peers.items()}
 
     def may(self, name: str) -> frozenset[Right]:
-        """What the key of this name may do here, by all names that it has; nothing where none is known."""
+        """Return the rights of the key with this name, from all names that it has; an unknown name has none."""
         return self._rights.get(name, frozenset())
 
     def unsaid(self) -> list[str]:
-        """The names of which nobody has said what they may do."""
+        """Return the names of the peers whose rights are not given in the file."""
         return [name for name, peer in self.peers.items() if peer.may is None]
 
     def lets_in(self, name: str) -> bool:
-        """Whether the key of this name may connect here at all."""
+        """Tell whether the key of this name may connect here at all."""
         return bool(self.may(name) - {"dial"})
 
     def known_as(self, key: str) -> str | None:
-        """The name of a public key, whatever it may do."""
+        """Return the name of a public key, whatever its rights; None if it is unknown."""
         return next((name for name, peer in self.peers.items() if peer.key == key), None)
 
     def name_of(self, key: str) -> str | None:
-        """The name under which a public key may connect; this machine's own may greet its own servers, as SELF."""
+        """Return the name under which a public key may connect, or None. This machine's own key may, as SELF."""
         name = self.known_as(key)
         if name is not None and self.lets_in(name):
             return name
         return SELF if key == self.own.public else None
 
     def giving(self, name: str, right: Right) -> str:
-        """The command that lets the key of this name do one thing more."""
+        """Return the command that gives the key of this name one more right."""
         peer = self.peers.get(name, Peer(self.own.public, may=frozenset()))
         at = f" --at {peer.endpoint}" if peer.endpoint else ""
         called = name if name in self.peers else "self"
         return f"hocket keys allow {called} '{peer.key}'{at} --may {listed((peer.rights | {right}) - {'dial'})}"
 
     def server_key(self, endpoint: str) -> str:
-        """The public key that the server at `endpoint` must have. Raises BadConfiguration."""
+        """Return the public key that the server at `endpoint` must have. Raises BadConfiguration."""
         dialled = (peer.key for peer in self.peers.values() if peer.endpoint == endpoint and "dial" in peer.rights)
         known = next(dialled, None)
         if known is None:
@@ -131,12 +131,12 @@ class Keys:
 
 
 def exist(folder: Path) -> bool:
-    """Whether this machine has a key."""
+    """Tell whether this machine has a key."""
     return (folder / SECRET).exists()
 
 
 def write_own(folder: Path, own: KeyPair) -> None:
-    """Keep a new key pair. Raises BadRequest where there is one already."""
+    """Store a new key pair. Raises BadRequest if there is one already."""
     try:
         write_new(folder / SECRET, f"public = '{own.public}'\nsecret = '{own.secret}'\n")
     except FileExistsError as error:
@@ -147,7 +147,7 @@ def write_own(folder: Path, own: KeyPair) -> None:
 
 
 def read_peers(folder: Path) -> dict[str, Peer]:
-    """Peers by name. Raises BadConfiguration."""
+    """Read the peers, by name. Raises BadConfiguration, and BadRequest for a malformed key."""
     path = folder / PEERS
     if not path.exists():
         return {}
@@ -159,7 +159,7 @@ def read_peers(folder: Path) -> dict[str, Peer]:
 
 
 def changing_peers(folder: Path) -> AbstractContextManager[None]:
-    """Within it nobody else adds or removes a peer. Raises as `changing` does."""
+    """Lock the peers against changes by others while the context lasts. Raises as `changing` does."""
     return changing(folder / PEERS)
 
 
@@ -180,7 +180,7 @@ def write_peers(folder: Path, peers: dict[str, Peer]) -> None:
 
 
 def rights(names: Iterable[str]) -> frozenset[Right]:
-    """The rights of these names. Raises BadRequest for a name that is none, with those that are."""
+    """Return the rights with these names. Raises BadRequest for an unknown name, with the known ones."""
     known: dict[str, Right] = {right: right for right in RIGHTS}
     found = list(names)
     for name in found:
@@ -190,18 +190,18 @@ def rights(names: Iterable[str]) -> frozenset[Right]:
 
 
 def listed(may: Collection[Right]) -> str:
-    """Rights as the command line takes them."""
+    """Return rights as the command line takes them."""
     return ",".join(right for right in RIGHTS if right in may)
 
 
 def fingerprint(key: str) -> str:
-    """Twenty characters that people can compare, in groups of four."""
+    """Return a key's fingerprint: twenty characters that people can compare, in groups of four."""
     digest = base64.b32encode(hashlib.sha256(key.encode()).digest()).decode().lower()
     return "-".join(digest[i : i + 4] for i in range(0, 20, 4))
 
 
 def z85(raw: bytes) -> str:
-    """Z85 of a length divisible by 4 (ZeroMQ RFC 32): five characters for four bytes."""
+    """Encode bytes, their number divisible by 4, as Z85 (ZeroMQ RFC 32): five characters for four bytes."""
     out = []
     for start in range(0, len(raw), 4):
         number = int.from_bytes(raw[start : start + 4], "big")
@@ -235,6 +235,6 @@ def _check_key(key: str, origin: str) -> None:
 
 
 def _handed_over() -> Path | None:
-    """The secret as systemd gives it to this service alone (LoadCredential=secret.toml:…), if it does."""
+    """Return the secret's path where systemd gives it to this service (LoadCredential=secret.toml:…), or None."""
     path = Path(os.environ.get("CREDENTIALS_DIRECTORY", ""), SECRET)
     return path if path.is_absolute() and path.exists() else None

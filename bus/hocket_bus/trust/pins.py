@@ -1,7 +1,7 @@
-"""The sealing keys of other devices of a group, as each was first seen: a later one that differs is refused.
+"""Pinned sealing keys of the other devices of a group: a key that differs from the first one seen is refused.
 
-Who tells a key at first sight is the cloud, which could have invented it. So the owner may pin a device by hand, by the
-fingerprint that the owner of that device says: before the device is seen, or behind that.
+The cloud reports a key at first sight, and could have invented it. So the owner may pin a device by hand, with the
+fingerprint that the other device's owner reads out: before the device is seen, or afterwards.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ _FINGERPRINT = re.compile(r"[a-z2-7]{4}(?:-[a-z2-7]{4}){4}")
 
 
 class _Written(Struct, frozen=True, forbid_unknown_fields=True):
-    """The file; keys are hexadecimal."""
+    """The file of pins; keys are hexadecimal."""
 
     devices: dict[str, str] = {}
     by_hand: dict[str, str] = {}  # fingerprints
 
 
 class Pins:
-    """Keys by the name of their device. The file is read whenever it is asked, so that a command may change it."""
+    """Keys by the name of their device. The file is read at every query, so that a command may change it."""
 
     def __init__(self, path: Path | None) -> None:
-        """None: they are known until the daemon ends."""
+        """Store pins in the file `path`; None keeps them in memory until the daemon ends."""
         self._path = path
         self._in_memory = _Written()
 
     @classmethod
     def beside(cls, ledger: Path | None) -> Pins:
-        """Those of the device that keeps this ledger; in memory where it keeps none."""
+        """Return the pins beside a device's ledger, the record of what it sent; in memory if there is no ledger."""
         return cls(ledger.with_name(FILE) if ledger is not None else None)
 
     def check(self, name: str, public: bytes) -> bool:
-        """Whether this key of a device is new; then it is pinned.
+        """Pin a device's key if it is new; tell whether it was.
 
-        Raises Forbidden where another one is pinned, or too many are; BadMessage for what is no name or no key;
-        BadConfiguration where the file cannot be read, and Unavailable where it cannot be written.
+        Raises Forbidden if another key is pinned, or too many are; BadMessage for a malformed name or key;
+        BadConfiguration if the file cannot be read, and Unavailable if it cannot be written.
         """
         if not is_name(name) or len(public) != KEY_BYTES:
             raise BadMessage("a device without a name or a sealing key")
@@ -67,7 +67,7 @@ class Pins:
         return True
 
     def _is_pinned(self, name: str, public: bytes) -> bool:
-        """Check that this key was seen from the device before. Raises Forbidden where another key is pinned."""
+        """Tell whether this key is pinned for the device already. Raises Forbidden if another key is pinned."""
         written = self._read()
         pinned, confirmed = written.devices.get(name), written.by_hand.get(name)
         known = fingerprint(bytes.fromhex(pinned)) if pinned is not None else confirmed
@@ -79,7 +79,7 @@ class Pins:
         return pinned is not None
 
     def pin(self, name: str, compared: str) -> None:
-        """Pin a device by hand: its owner has said this fingerprint. Raises BadRequest, and as `check` does."""
+        """Pin a device by hand, by the fingerprint from its owner. Raises BadRequest, and as `check` does."""
         said = compared.strip().lower()
         if not is_name(name) or not _FINGERPRINT.fullmatch(said):
             raise BadRequest("that is no fingerprint of a device", "take the line 'in a group' of: hocket keys show")
@@ -92,15 +92,15 @@ class Pins:
             self._write(replace(written, by_hand=written.by_hand | {name: said}))
 
     def is_by_hand(self, name: str, public: bytes) -> bool:
-        """Whether the owner of this device has pinned this key. Raises BadConfiguration."""
+        """Tell whether this device's key was pinned by hand. Raises BadConfiguration."""
         return self._read().by_hand.get(name) == fingerprint(public)
 
     def by_hand(self) -> dict[str, str]:
-        """The fingerprints that were pinned by hand. Raises BadConfiguration."""
+        """Return the fingerprints that were pinned by hand, by device. Raises BadConfiguration."""
         return self._read().by_hand
 
     def names(self) -> dict[str, bytes]:
-        """All keys that are pinned. Raises BadConfiguration."""
+        """Return all pinned keys by the name of their device. Raises BadConfiguration."""
         return {name: bytes.fromhex(key) for name, key in self._read().devices.items()}
 
     def _read(self) -> _Written:
@@ -119,7 +119,7 @@ class Pins:
         return written
 
     def forget(self, name: str) -> None:
-        """Take the next key of this device. Raises BadRequest where none is pinned, and as `check` does."""
+        """Forget a device's key, and accept its next one. Raises BadRequest if none is pinned, and as `check` does."""
         with self._changing():
             written = self._read()
             if name not in written.devices and name not in written.by_hand:
@@ -128,7 +128,7 @@ class Pins:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """A daemon and a command may change the file at once. Raises Unavailable."""
+        """Lock the file, which a daemon and a command may change at once. Raises Unavailable."""
         if self._path is None:
             yield
             return
@@ -148,7 +148,7 @@ class Pins:
 
 
 def is_name(name: str) -> bool:
-    """Whether a device can be called so."""
+    """Tell whether a device may have this name."""
     return 0 < len(name) <= MAX_NAME and name.isprintable()
 
 
@@ -161,7 +161,7 @@ def _lines(values: dict[str, str]) -> list[str]:
 
 
 def fingerprint(public: bytes) -> str:
-    """Twenty characters that people can compare, as of a machine's key."""
+    """Return the fingerprint of a sealing key: twenty characters that people can compare, as of a machine's key."""
     return fingerprint_of_text(public.hex())
 
 

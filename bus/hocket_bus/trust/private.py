@@ -1,4 +1,4 @@
-"""Folders, files and locks that belong to one user alone, whoever made them and with whatever mask."""
+"""Folders, files and locks that belong to one user alone, whoever made them and with whatever umask."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OPENED = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def private_folder(folder: Path) -> None:
-    """Make the folder, or close the one that is there to others. Raises BadConfiguration where it is not ours."""
+    """Make the folder, or close an existing one to other users. Raises BadConfiguration if it is not ours."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         found = folder.stat()
@@ -40,9 +40,9 @@ def keep_private(file: Path) -> None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Replace a file, or make it for this user alone: whole or not at all. Whose it is, and who may read it, stays.
+    """Replace a file, or make it for this user alone: whole or not at all. Its owner and access mode stay.
 
-    Of several that do so at once the last one's text stays. Raises OSError.
+    If several do so at once, the last one's text stays. Raises OSError.
     """
     with _beside(path, text) as partial:
         if path.exists():
@@ -53,14 +53,14 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def write_new(path: Path, text: str) -> None:
-    """Make a file for this user alone, whole or not at all. Raises FileExistsError where one is there, and OSError."""
+    """Make a file for this user alone, whole or not at all. Raises FileExistsError if there is one, and OSError."""
     with _beside(path, text) as partial:
         os.link(partial, path)
 
 
 @contextmanager
 def _beside(path: Path, text: str) -> Iterator[Path]:
-    """A file with this text on the disk, in the folder of `path` and with a name of its own; gone at the end."""
+    """Yield a temporary file in the folder of `path`, with this text on the disk; it is removed at the end."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor, name = tempfile.mkstemp(prefix=f"{path.name}.", suffix=".partial", dir=path.parent)
     partial = Path(name)
@@ -76,10 +76,10 @@ def _beside(path: Path, text: str) -> Iterator[Path]:
 
 @contextmanager
 def changing(path: Path) -> Iterator[None]:
-    """Whoever reads a file and writes it anew does both within, so that no other change is lost between.
+    """Lock a file while it is read and written anew, so that no other change is lost between.
 
     A hidden file beside it is locked: the file itself is replaced, and daemons lock their folder. Raises Unavailable
-    where it takes longer than CHANGE_S, and OSError.
+    if it takes longer than CHANGE_S, and OSError.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     flags = os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -95,7 +95,7 @@ def changing(path: Path) -> Iterator[None]:
 
 
 def _locked(file: int) -> bool:
-    """Try to lock the open file until it is closed; False where somebody else holds it."""
+    """Try to lock the open file until it is closed; tell whether that succeeded."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -104,9 +104,9 @@ def _locked(file: int) -> bool:
 
 
 def lock(file: Path) -> IO[str]:
-    """Hold a lock file, which is empty, until what comes back is closed.
+    """Lock `file`, which is empty, until the returned file is closed.
 
-    Raises BadConfiguration where the name is that of another file, and BlockingIOError while another process holds it.
+    Raises BadConfiguration if the name is that of another file, and BlockingIOError while another process holds it.
     """
     held = os.fdopen(_open(file), "r+")
     try:
@@ -120,13 +120,13 @@ def lock(file: Path) -> IO[str]:
 
 
 def check_mode(path: Path, allowed: int) -> None:
-    """Raises BadConfiguration where others than the bits of `allowed` say can read or change the file."""
+    """Raise BadConfiguration if the file's mode gives others more access than the bits of `allowed`."""
     if path.stat().st_mode & 0o777 & ~allowed:
         raise BadConfiguration(f"others can read or change {path}", f"chmod {allowed:o} {path}")
 
 
 def _open(file: Path) -> int:
-    """Neither follows a link nor changes what is there, but for who may read it."""
+    """Open a file without following a link. Nothing of an existing one changes, except that others lose access."""
     try:
         opened = os.open(file, _OPENED, 0o600)
     except OSError as error:

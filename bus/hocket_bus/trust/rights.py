@@ -1,4 +1,4 @@
-"""What a binding end takes: judged by a message's code and its sender's key, before its body is read. Pure."""
+"""Authorization of messages at a server: by a message's code and its sender's key, before its body is read. Pure."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from .keys import Keys
 
 
 class Taken:
-    """The kinds of messages that a binding end takes, and what a key needs to send each of them.
+    """The types of messages that a server takes, and the right that a key needs to send each of them.
 
-    Users are as in Received: "" is everybody who reaches a socket that the file system guards, and may do all.
+    Users are named as in Received. "" is everybody who reaches a socket that the file system guards; they may do all.
     """
 
     def __init__(self, takes: Container[type[Message]]) -> None:
-        """`takes` may grow; greetings and pings are taken in any case."""
+        """Keep the set `takes`, which may grow; greetings and pings are taken in any case."""
         self._takes = takes
 
     def check(self, kind: type[Message], user: str, keys: Keys | None) -> None:
-        """Raises BadMessage for what is never taken here, Untrusted where the key has not the right to it."""
+        """Raise BadMessage for a type that is never taken here, and Untrusted if the key lacks the right to send it."""
         needs = NEEDS_OF[kind]
         if needs == "nothing":
             return
@@ -29,18 +29,18 @@ class Taken:
         require(needs, user, keys)
 
     def check_hello(self, hello: Hello, user: str, keys: Keys | None) -> None:
-        """A device that greets an end of sessions comes to pair. Raises Untrusted where it may not."""
+        """Check the Hello of a device at a server of sessions: it comes to pair. Raises Untrusted if it may not."""
         if hello.role == "device" and any(needs == "pair" and kind in self._takes for kind, needs in NEEDS_OF.items()):
             require("pair", user, keys)
 
 
 def may(user: str, right: Right, keys: Keys | None) -> bool:
-    """Whether a user's key has a right."""
+    """Tell whether a user's key has a right."""
     return not user or (keys is not None and right in keys.may(user))
 
 
 def require(right: Right, user: str, keys: Keys | None) -> None:
-    """Raises Untrusted where a user's key has not the right, with the command that gives it."""
+    """Raise Untrusted if a user's key lacks the right, with the command that gives it."""
     if not may(user, right, keys):
         remedy = "" if keys is None else f"there, run: {keys.giving(user, right)}"
         raise Untrusted(f"this machine's key has no right '{right}' there", remedy)

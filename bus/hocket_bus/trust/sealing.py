@@ -1,28 +1,29 @@
-"""Boxes that two machines send through a third one, which can neither read nor change them. Knows no socket.
+"""Sealed envelopes (boxes) that two machines send through a third one, which can neither read nor change them.
 
-The handshake is that of Noise IK (revision 34, 7.5) in its Diffie-Hellmans, over X25519; keyed BLAKE2b chains what is
-shared and what is public, and XChaCha20-Poly1305 seals (PyNaCl, which the daemon's extra installs).
+This module knows no socket. The handshake is that of Noise IK (revision 34, 7.5) in its Diffie-Hellmans, over X25519.
+Keyed BLAKE2b chains shared and public values, and XChaCha20-Poly1305 seals (PyNaCl, which the daemon's extra installs).
 
-- The opener knows the answerer's long-lived key. Until it hears from the answerer each of its boxes has its ephemeral
-  key in clear and its long-lived key sealed under es, and is sealed under es and ss.
-- The answerer's boxes are sealed under ee and se as well. Until it hears that the opener has its ephemeral key, each
-  has that key in front.
-- From then on a box has nothing in front. So any box may be lost, the first ones too.
+- The opener knows the answerer's long-lived key. Until it hears from the answerer, each of its envelopes has its
+  ephemeral key in clear and its long-lived key sealed under es, and is sealed under es and ss.
+- The answerer's envelopes are sealed under ee and se as well. Until it hears that the opener has its ephemeral key,
+  each has that key in front.
+- From then on an envelope has nothing in front. So any envelope may be lost, the first ones too.
 
 What it gives, where X25519 is hard to break and BLAKE2b is a random function:
 
-- Only a holder of one of the two long-lived keys can make a box that opens, or open one. Nobody else learns who opens.
-- A box opens at most once, in one direction, behind the one that was sealed before it, in a channel of the same context
-  between the same two keys. A box that is refused changes nothing.
-- Who records everything and steals both long-lived keys later cannot open a box that is sealed under ee, once both
-  ends have dropped the channel. The opener's boxes before the first answer lack that: they are secret as long as the
-  answerer's long-lived key is.
-- Who has stolen the answerer's key can open a channel to it in anybody's name, and can then neither read an answer nor
-  seal a box behind one.
-- A recorded opening can be answered again. It leads to another channel, in which nobody goes on: one context is to have
+- Only a holder of one of the two long-lived keys can make an envelope that opens, or open one. Nobody else learns who
+  the opener is.
+- An envelope opens at most once, in one direction, after the one that was sealed before it, in a channel of the same
+  context between the same two keys. An envelope that is refused changes nothing.
+- Whoever records everything and steals both long-lived keys later cannot open an envelope that is sealed under ee, once
+  both ends have dropped the channel. The opener's envelopes before the first answer lack that: they are secret as long
+  as the answerer's long-lived key is.
+- Whoever has stolen the answerer's key can open a channel to it in anybody's name, and can then neither read an answer
+  nor seal an envelope after one.
+- A recorded opening can be answered again. It leads to another channel, which nobody continues: one context is to have
   one channel.
 
-Lengths, times and the number of boxes are not hidden.
+Lengths, times and the number of envelopes are not hidden.
 """
 
 from __future__ import annotations
@@ -54,29 +55,29 @@ _OF_SECRET, _CHAIN = b"hocket seal key", b"hocket channel"  # personalisations: 
 
 
 class SealingKey:
-    """A machine's own long-lived X25519 key; its secret half leaves it never."""
+    """A machine's own long-lived X25519 key; its secret half never leaves the machine."""
 
     def __init__(self, secret: bytes) -> None:
-        """`secret` are 32 random bytes."""
+        """Derive the public key from `secret`, 32 random bytes."""
         self._secret = secret
         self.public = crypto_scalarmult_base(secret)
 
     def __repr__(self) -> str:
-        """Without the secret, which must not get into a log."""
+        """Return a text without the secret, which must not get into a log."""
         return f"SealingKey({self.public.hex()})"
 
     @classmethod
     def of_secret(cls, secret: str) -> SealingKey:
-        """Derive the one that belongs to the Z85 secret of keys.py; neither of the two tells the other's secret."""
+        """Derive the sealing key that belongs to the Z85 secret of keys.py; neither secret reveals the other."""
         return cls(hashlib.blake2b(key=secret.encode(), digest_size=KEY_BYTES, person=_OF_SECRET).digest())
 
     @classmethod
     def fresh(cls) -> SealingKey:
-        """One that nobody has had before, for a machine without key files and for a channel's ephemeral key."""
+        """Return a new random key, for a machine without key files and for a channel's ephemeral key."""
         return cls(os.urandom(KEY_BYTES))
 
     def shared(self, peer: bytes) -> bytes:
-        """The Diffie-Hellman of this key and a public one. Raises BadMessage where that one is none."""
+        """Return the Diffie-Hellman secret of this key and a public one. Raises BadMessage if that one is none."""
         if len(peer) != KEY_BYTES:
             raise BadMessage("a sealing key of the wrong length")
         try:
@@ -87,19 +88,19 @@ class SealingKey:
 
 @dataclass(slots=True)
 class _Seal:
-    """A key for one direction, and how many boxes it has sealed or, at the other end, passed."""
+    """A key for one direction, and the number of envelopes it has sealed or, at the other end, opened."""
 
     key: bytes = field(repr=False)
     counter: int = 0
 
     def seal(self, front: bytes, text: bytes) -> bytes:
-        """A box with `front` in clear. No two boxes have the same counter."""
+        """Seal `text` in an envelope with `front` in clear. No two envelopes have the same counter."""
         clear = front + self.counter.to_bytes(_COUNTER_BYTES, "big")
         self.counter += 1
         return clear + _sealed(self.key, clear[-_COUNTER_BYTES:], clear, text)
 
     def unseal(self, front: bytes, box: bytes) -> bytes:
-        """What a box with this front holds. Raises BadMessage, and is as before."""
+        """Return the content of an envelope with this front. Raises BadMessage, and then changes nothing."""
         body = len(front) + _COUNTER_BYTES
         counter = box[len(front) : body]
         if int.from_bytes(counter, "big") < self.counter:
@@ -111,7 +112,7 @@ class _Seal:
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """What the opener keeps until it hears from the answerer."""
+    """State that the opener keeps until it hears from the answerer."""
 
     own: SealingKey
     ephemeral: SealingKey
@@ -119,12 +120,12 @@ class _Opened:
 
 
 class Channel:
-    """Boxes from and to one peer, in one context. For one thread."""
+    """A sealed channel with one peer, in one context. For one thread."""
 
     def __init__(
         self, peer: bytes, front: bytes, sealing: _Seal, unsealing: dict[bytes, _Seal], opened: _Opened | None = None
     ) -> None:
-        """`unsealing` by what a box has in front; `opened` while this end has opened it and heard no answer."""
+        """Set up a channel; `unsealing` has a key for each front, and `opened` is set until the answerer replies."""
         self.peer = peer
         self._front = front
         self._sealing = sealing
@@ -133,9 +134,9 @@ class Channel:
 
     @classmethod
     def opening(cls, own: SealingKey, peer: bytes, context: bytes) -> Channel:
-        """A channel to the holder of `peer`, 32 bytes, which answers it with the same context.
+        """Open a channel to the holder of `peer`, 32 bytes, which answers it with the same context.
 
-        Raises BadMessage where `peer` is no public key.
+        Raises BadMessage if `peer` is no public key.
         """
         ephemeral = SealingKey.fresh()
         chain = _begun(context, peer, ephemeral.public, ephemeral.shared(peer))
@@ -146,9 +147,9 @@ class Channel:
 
     @classmethod
     def answering(cls, own: SealingKey, box: bytes, context: bytes) -> tuple[Channel, bytes]:
-        """The channel that a box opens, whichever of the opener's first it is, and what that box holds.
+        """Return the channel that an envelope opens, whichever of the opener's first it is, and the envelope's content.
 
-        Raises BadMessage. Whose `peer` is, and whether it may open a channel, is for the caller to ask.
+        Raises BadMessage. The caller must check whose key `peer` is, and whether it may open a channel.
         """
         front = _front(box)
         if front[:1] != _OPENING:
@@ -165,13 +166,13 @@ class Channel:
         return cls(peer, _ANSWERING + ephemeral.public, _Seal(_key(chain, b"to the opener")), unsealing), text
 
     def seal(self, text: bytes) -> bytes:
-        """A box for the peer: OVERHEAD_BYTES more, and up to 80 beyond until both ends have heard each other."""
+        """Seal `text` for the peer: OVERHEAD_BYTES longer, and up to 80 more until both ends have heard each other."""
         return self._sealing.seal(self._front, text)
 
     def unseal(self, box: bytes) -> bytes:
-        """What a box of the peer holds.
+        """Return the content of an envelope from the peer.
 
-        Raises BadMessage for a box that is forged, altered, of another channel, a repetition, or behind a later one.
+        Raises BadMessage for one that is forged, altered, of another channel, repeated, or older than the last opened.
         """
         front = _front(box)
         if self._opened is not None:
@@ -185,7 +186,7 @@ class Channel:
         return text
 
     def _answered(self, opened: _Opened, front: bytes, box: bytes) -> bytes:
-        """What the first box that comes back holds; only once it has opened is the channel another one."""
+        """Open the first envelope that comes back. The channel's keys change only if it opens."""
         if front[:1] != _ANSWERING:
             raise BadMessage("a sealed box that answers no opening")
         theirs = front[1:]
@@ -199,7 +200,7 @@ class Channel:
 
 
 def _front(box: bytes) -> bytes:
-    """What stands before a box's counter: its kind, and the keys that its kind has. Raises BadMessage."""
+    """Return what precedes an envelope's counter: its kind, and the keys of that kind. Raises BadMessage."""
     length = _FRONT_BYTES.get(box[:1], len(box))
     if len(box) < length + _COUNTER_BYTES + crypto_aead_xchacha20poly1305_ietf_ABYTES:
         raise BadMessage("no sealed box")
@@ -215,7 +216,7 @@ def _settled(chain: bytes, ee: bytes, se: bytes, ephemeral: bytes) -> bytes:
 
 
 def _mixed(chain: bytes, *parts: bytes) -> bytes:
-    """The next link of a chain, 64 bytes, which knows all parts, their lengths and their order."""
+    """Return the next link of a chain, 64 bytes, which depends on all parts, their lengths and their order."""
     digest = hashlib.blake2b(key=chain, person=_CHAIN)
     for part in parts:
         digest.update(len(part).to_bytes(8, "big") + part)

@@ -1,4 +1,4 @@
-"""A process whose memory no other process of its user's reads, changes or traces, and that leaves no core dump."""
+"""Protection of a process: no other process of its user reads, changes or traces its memory; it leaves no core dump."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ _LOCKS = Path("/proc/locks")
 
 
 def close_daemon() -> None:
-    """Close the memory of a daemon, which others still find by its command line and its folder."""
+    """Close the memory of a daemon to others, which still find it by its command line and its folder."""
     mark_folder()
     close_memory()
 
 
 def close_memory() -> None:
-    """Close this process to all but root. Nor can others see its folder any more."""
+    """Close this process to all but root. Others cannot see its folder any more, either."""
     ctypes.CDLL(None).prctl(_DUMPABLE, 0, 0, 0, 0)
 
 
 def mark_folder() -> None:
-    """Let others find out by a lock, for as long as this process lives, which folder it is in."""
+    """Mark this process's folder by a lock, for as long as it lives, so that others find out which one it is in."""
     with suppress(OSError):  # the folder is gone, or may not be read
         fcntl.flock(os.open(".", os.O_RDONLY | os.O_DIRECTORY), fcntl.LOCK_SH | fcntl.LOCK_NB)
 
 
 def is_marked(folder: Path, pid: int) -> bool:
-    """Whether the process has marked this folder, wherever it has been moved since."""
+    """Tell whether the process has marked this folder, wherever it has been moved since."""
     try:
         inode, lines = str(folder.stat().st_ino), _LOCKS.read_text(encoding="ascii").splitlines()
     except OSError:
@@ -39,5 +39,5 @@ def is_marked(folder: Path, pid: int) -> bool:
 
 
 def _is_by(words: list[str], pid: str, inode: str) -> bool:
-    """Of a line such as `1: FLOCK ADVISORY READ 4711 08:01:393219 0 EOF`."""
+    """Tell whether a line such as `1: FLOCK ADVISORY READ 4711 08:01:393219 0 EOF` is of this process and inode."""
     return words[1:2] == ["FLOCK"] and words[4] == pid and words[5].rpartition(":")[2] == inode

@@ -1,6 +1,6 @@
-"""Who may connect: one answer to one request of ZeroMQ's authentication protocol (RFC 27). Pure; knows no socket.
+"""Authentication of connections: one answer to one request of ZeroMQ's protocol (RFC 27). Pure; knows no socket.
 
-Fails closed: an unknown key is refused (400) for good, so is one that may only be dialled, and whatever goes wrong here
+Fails closed: an unknown key is refused (400) for good, and so is one that may only be dialled. Whatever goes wrong here
 is answered "later" (300), after which the other end tries again.
 """
 
@@ -19,7 +19,7 @@ log = structlog.get_logger(__name__)
 
 
 def answer(frames: Sequence[bytes], keys: Keys) -> list[bytes]:
-    """The reply's frames; its user id is the name under which the peer's key is allowed."""
+    """Return the reply's frames; its user id is the name under which the peer's key is allowed."""
     request = frames[1] if len(frames) > 1 else b""
     try:
         return _judged(request, frames, keys)
@@ -29,7 +29,7 @@ def answer(frames: Sequence[bytes], keys: Keys) -> list[bytes]:
 
 
 def let_in(reply: list[bytes], lets_in: Callable[[str], bool]) -> list[bytes]:
-    """The same reply; or "later" for a key that is allowed, but not now."""
+    """Return the same reply, or "later" for a key that is allowed, but that `lets_in` refuses now."""
     _, request, status, _, user, _ = reply
     return reply if status != b"200" or lets_in(user.decode()) else _later(request)
 
@@ -46,7 +46,7 @@ def _judged(request: bytes, frames: Sequence[bytes], keys: Keys) -> list[bytes]:
 
 
 def _not_let_in(key: str, address: str, keys: Keys) -> bytes:
-    """Say so in the log; the words for the other end."""
+    """Log a refused key; return the reason for the other end."""
     name = keys.known_as(key)
     if name is None:
         allow = f"hocket keys allow NAME '{key}'"

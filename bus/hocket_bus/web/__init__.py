@@ -1,1 +1,1 @@
-"""A server elsewhere that speaks HTTP: where it is, the key that it is shown, and one request with its answer."""
+"""Client of an HTTP server elsewhere: its address, the API key it is given, and one request with its answer."""

@@ -1,7 +1,7 @@
-"""One HTTP request to a server and its answer as it comes, on a thread that may wait; it can be closed from any other.
+"""HTTP requests to a server and their answers as they come, on a thread that may wait; any other thread can close.
 
-Every wait ends at a moment of the monotonic clock. A redirect is not followed and no proxy is asked, so that the key
-goes to the server that is configured.
+Every wait ends at a moment of the monotonic clock. Redirects are not followed and no proxy is used, so that the API
+key goes to the configured server alone.
 """
 
 from __future__ import annotations
@@ -32,36 +32,36 @@ _Address: TypeAlias = tuple[Any, ...]  # as socket.getaddrinfo has it
 
 
 class _Waiting(io.RawIOBase):
-    """A socket as http.client reads and writes it, each wait of which ends at `until_s`."""
+    """A socket as http.client reads and writes it; each wait ends at `until_s`."""
 
     def __init__(self, connected: socket.socket) -> None:
         self.until_s = inf
         self._socket = connected
 
     def readable(self) -> bool:
-        """So says io.RawIOBase."""
+        """Return True, as io.RawIOBase requires of a readable stream."""
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        """What has come, at least a byte; 0 at the end. Raises TimeoutError."""
+        """Read what has come, at least a byte; return the number of bytes, 0 at the end. Raises TimeoutError."""
         self._socket.settimeout(_left(self.until_s))
         return self._socket.recv_into(buffer)
 
     def sendall(self, data: bytes) -> None:
-        """Raises TimeoutError."""
+        """Send all of `data`. Raises TimeoutError."""
         self._socket.settimeout(_left(self.until_s))
         self._socket.sendall(data)
 
     def makefile(self, _: str) -> io.BufferedReader:
-        """What http.client reads an answer from."""
+        """Return the reader from which http.client reads an answer."""
         return io.BufferedReader(self, READ_BYTES)
 
 
 class HttpConnection:
-    """For one request at a time: `open`, `send`, `read` to the end; while it `is_open`, `send` begins another one."""
+    """A connection for one request at a time: `open`, `send`, `read` to the end; while `is_open`, `send` again."""
 
     def __init__(self, server: ServerAddress, context: ssl.SSLContext | None) -> None:
-        """`context` is None where nothing is encrypted."""
+        """Prepare a connection; `context` is None for one without encryption."""
         self.server = server
         self._context = context
         self._lock = threading.Lock()
@@ -71,7 +71,7 @@ class HttpConnection:
         self._waiting: _Waiting | None = None
 
     def open(self, until_s: float) -> None:
-        """Connect, anew where it was open.
+        """Connect, anew if it was open.
 
         Raises Unavailable, DeadlineExceeded, Untrusted, ProtocolError, or Cancelled once it is closed.
         """
@@ -88,7 +88,7 @@ class HttpConnection:
 
     @property
     def is_open(self) -> bool:
-        """Whether another request may be sent: the server has neither ended it nor said what nobody asked for."""
+        """Tell whether another request may be sent: the server has neither ended the connection nor sent more."""
         if self._connected is None or self._is_closed:
             return False
         poll = select.poll()
@@ -109,20 +109,20 @@ class HttpConnection:
         return answer
 
     def read(self, answer: HTTPResponse, until_s: float) -> bytes:
-        """What has come of the body, at least a byte; nothing at its end. Raises as `send` does."""
+        """Return what has come of the body, at least a byte; nothing at its end. Raises as `send` does."""
         assert self._waiting is not None, "sent first"
         self._waiting.until_s = until_s
         return answer.read1(READ_BYTES)
 
     def close(self) -> None:
-        """The server sees the end at once, and whoever waits wakes. From any thread, and more than once."""
+        """Shut the connection: the server sees the end at once, and waiters wake. From any thread, repeatedly."""
         with self._lock:
             self._is_closed = True
             if self._socket is not None:
                 _shut(self._socket)
 
     def free(self) -> None:
-        """Close, and give the socket back; on the thread that has read."""
+        """Close the connection and release the socket; on the thread that has read."""
         self.close()
         with self._lock:
             if self._socket is not None:
@@ -159,7 +159,7 @@ class HttpConnection:
         return connecting
 
     def _addresses(self, until_s: float) -> list[tuple[int, _Address]]:
-        """Families and addresses; those of this machine alone where nothing is encrypted."""
+        """Return families and addresses of the server; only those of this machine if nothing is encrypted."""
         try:
             found = _resolved(self.server, until_s)
         except (socket.gaierror, UnicodeError) as error:
@@ -190,7 +190,7 @@ class HttpConnection:
         return wrapped
 
     def _hold(self, opened: socket.socket) -> socket.socket:
-        """Take the socket as the one that `close` shuts. Raises Cancelled where that is over."""
+        """Store the socket as the one that `close` shuts. Raises Cancelled if that has happened already."""
         with self._lock:
             if self._socket is not None:  # of the request before; a socket that was wrapped is none any more
                 self._socket.close()
@@ -210,7 +210,7 @@ def _has_proxy() -> bool:
 
 
 def _resolved(server: ServerAddress, until_s: float) -> list[tuple[int, _Address]]:
-    """The system's resolver knows no deadline, so another thread waits for what is no address already."""
+    """Resolve the server's name. The system's resolver knows no deadline, so it runs on another thread."""
     with suppress(socket.gaierror):
         return _lookup(server, socket.AI_NUMERICHOST)
     outcome: Future[list[tuple[int, _Address]]] = Future()
@@ -231,7 +231,7 @@ def _lookup(server: ServerAddress, flags: int) -> list[tuple[int, _Address]]:
 
 
 def _left(until_s: float) -> float:
-    """Seconds until then. Raises TimeoutError once it is past."""
+    """Return the seconds until then. Raises TimeoutError once it is past."""
     left_s = until_s - time.monotonic()
     if left_s <= 0:
         raise TimeoutError
@@ -239,6 +239,6 @@ def _left(until_s: float) -> float:
 
 
 def _shut(opened: socket.socket) -> None:
-    """Both ways, below any TLS, whose last words nobody waits for."""
+    """Shut a socket down in both directions, below any TLS, without waiting for its closing messages."""
     with suppress(OSError):  # it was not connected, or is not any more
         socket.socket.shutdown(opened, socket.SHUT_RDWR)

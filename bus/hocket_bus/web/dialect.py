@@ -1,4 +1,4 @@
-"""What a server with OpenAI's API takes of a request: a field that it refuses goes by another name, or not at all."""
+"""Differences between servers with OpenAI's API: a field that one refuses gets another name, or is left out."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _OPTIONAL = ("stream_options", "seed", "top_p", "temperature", "chat_template_kw
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The fields that a server does not take."""
+    """Fields of a request that a server does not take: those renamed, and those left out."""
 
     renamed: frozenset[str] = frozenset()
     left_out: frozenset[str] = frozenset()
 
     def spoken(self, asked: Mapping[str, object]) -> dict[str, object]:
-        """A request's fields as the server takes them."""
+        """Return a request's fields as the server takes them."""
         return {
             _OTHER_NAMES[name] if name in self.renamed else name: value
             for name, value in asked.items()
@@ -27,7 +27,7 @@ class Dialect:
         }
 
     def after(self, status: int, refusal: bytes) -> Dialect | None:
-        """What to speak instead, where a refusal names fields that can go; None where it is about something else."""
+        """Return the dialect to use after a refusal that names replaceable fields; None if it concerns others."""
         if status not in _REFUSALS:
             return None
         said = refusal.decode("utf-8", "replace")
@@ -37,7 +37,7 @@ class Dialect:
         return None if other == self else other
 
     def __str__(self) -> str:
-        """For a log."""
+        """Return a description for a log."""
         others = [f"{_OTHER_NAMES[name]} for {name}" for name in sorted(self.renamed)]
         return "; ".join([*others, *(f"no {name}" for name in sorted(self.left_out))])
 

@@ -1,4 +1,4 @@
-"""A server that a configuration names: its address, and the key that it is shown. Connects to nothing."""
+"""A configured server: its address, and the API key it is given. Connects to nothing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """Where requests go, and with what. Its key is in no text of it."""
+    """A server's address, the path of its requests and its key. The key appears in no text of it."""
 
     setting: str  # that names its url, as errors call it
     host: str
@@ -42,16 +42,16 @@ class ServerAddress:
 
     @property
     def authority(self) -> str:
-        """HOST:PORT."""
+        """Return HOST:PORT."""
         return f"{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
     @property
     def place(self) -> str:
-        """How errors name it."""
+        """Return the server's name in errors."""
         return f"the server at {self.authority}"
 
     def post(self, data: bytes, accept: str, *, keeps: bool = False) -> bytes:
-        """A whole request with JSON, for an answer of the type `accept`; more follow where it `keeps` the line."""
+        """Return a whole request with JSON, for an answer of type `accept`; `keeps` leaves the connection open."""
         lines = [
             f"POST {self.path} HTTP/1.1",
             f"Host: {self.authority}",
@@ -66,7 +66,7 @@ class ServerAddress:
 
 
 def server_at(setting: str, url: str, path: str, key_file: str) -> ServerAddress:
-    """The server at `url`, which is that of `setting`; `path` lies below its /v1. Raises BadConfiguration."""
+    """Return the server at `url`, the value of `setting`; `path` is relative to its /v1. Raises BadConfiguration."""
     parts = _split(setting, url)
     host = parts.hostname or ""
     if parts.scheme == "http" and not is_here(host):
@@ -84,7 +84,7 @@ def server_at(setting: str, url: str, path: str, key_file: str) -> ServerAddress
 
 
 def is_here(host: str) -> bool:
-    """Whether a name or an address is that of this machine itself, as seen from here."""
+    """Tell whether a host name or address is that of this machine itself (localhost or a loopback address)."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
@@ -92,7 +92,7 @@ def is_here(host: str) -> bool:
 
 
 def _split(setting: str, url: str) -> SplitResult:
-    """The parts of a url that says where, and nothing else. Raises BadConfiguration, without any password."""
+    """Split a url that has an address and nothing else. Raises BadConfiguration, without any password in it."""
     wrong = BadConfiguration(f"{setting} is no address of a server", "write https://host or http://localhost:port")
     try:
         parts = urlsplit(url)
@@ -110,7 +110,7 @@ def _split(setting: str, url: str) -> SplitResult:
 
 
 def _key(setting: str, key_file: str) -> str:
-    """The key in the file or in systemd's credential; empty where there is neither. Raises BadConfiguration."""
+    """Return the key in the file or in systemd's credential; empty if there is neither. Raises BadConfiguration."""
     handed_over = Path(os.environ.get("CREDENTIALS_DIRECTORY", ""), CREDENTIAL)
     if key_file:
         return _read(setting, Path(key_file), is_own=True)
@@ -120,7 +120,7 @@ def _key(setting: str, key_file: str) -> str:
 
 
 def _read(setting: str, path: Path, *, is_own: bool) -> str:
-    """The key in a file, which others may not read unless systemd made it, who keeps them off by itself."""
+    """Read the key in a file. Others must not be able to read one that is the user's own. Raises BadConfiguration."""
     try:
         if is_own:
             check_mode(path, 0o600)

@@ -1,4 +1,4 @@
-"""What is told of a session afterwards: to the reader, with its Done, and to `hocket explain`."""
+"""The records of an answered question: for the reader, with its Done, and for `hocket explain`."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _NAMES: dict[type[Action], str] = {Join: "asked along", Rejoin: "greeted again",
 
 
 class AnswerSummary:
-    """What happened between the sides while an answer was written."""
+    """The events between the sides while an answer was written."""
 
     def __init__(self) -> None:
         self._events: list[tuple[float, str]] = []
 
     def note(self, t_s: float, action: Action) -> None:
-        """Something was decided `t_s` seconds behind the question."""
+        """Note an action that was decided `t_s` seconds after the question."""
         match action:
             case Warn(text):
                 what = text
@@ -40,14 +40,14 @@ class AnswerSummary:
         self.note_text(t_s, what)
 
     def note_text(self, t_s: float, what: str) -> None:
-        """The same in words."""
+        """Note an event in words, `t_s` seconds after the question."""
         if len(self._events) < MAX_EVENTS:
             self._events.append((round(t_s, 4), what))
 
     def of_leader(
         self, reply: Reply, drafter: Drafter, steps: Sequence[Confirmed], ready: Ready | None, rtt_s: float
     ) -> Facts:
-        """The record of a session on the side that was asked; `ready` is what the other side said of itself."""
+        """Return the record of a session on the side that was asked; `ready` is what the other side reported."""
         outcome = outcome_of(drafter, steps)
         return {
             **question_of(reply.ask),
@@ -70,7 +70,7 @@ class AnswerSummary:
 
 
 def of_follower(drafter: Drafter, steps: int, seconds: float, ended: str) -> Facts:
-    """The record of a session on the side that drafted along: numbers, and names of its own documents."""
+    """Return the record of a session on the side that drafted along: numbers, and names of its own documents."""
     return {
         "ended": ended,
         "tokens": steps,
@@ -82,7 +82,7 @@ def of_follower(drafter: Drafter, steps: int, seconds: float, ended: str) -> Fac
 
 
 def outcome_of(drafter: Drafter, steps: Sequence[Confirmed]) -> AggregationOutcome:
-    """How the sides wrote an answer of these steps."""
+    """Summarise how the sides wrote an answer of these steps."""
     expected = drafter.dialogue.exchange.expected
     return AggregationOutcome(
         method=_method(drafter.begin.method, steps),
@@ -97,7 +97,7 @@ def outcome_of(drafter: Drafter, steps: Sequence[Confirmed]) -> AggregationOutco
 
 
 def sources_of(side: Side, drafter: Drafter, tokens: int, reported: PeerSources | None) -> Sourced:
-    """Where the first so many tokens come from; `reported` is what the other side says of its passages."""
+    """Return the sources of the first `tokens` tokens; `reported` is what the other side reports of its passages."""
     found = drafter.passages.passages if drafter.passages is not None else []
     return sourced(side, found, drafter.dialogue.exchange.traces[:tokens], reported)
 
@@ -112,7 +112,7 @@ def _share(steps: Sequence[Confirmed], accepted: Callable[[Confirmed], bool]) ->
 
 
 def _routed(reply: Reply) -> Facts:
-    """Which way it went, where one was chosen."""
+    """Return the route of the question, where one was chosen."""
     routing = reply.routing
     if routing is None:
         return {}

@@ -1,6 +1,6 @@
-"""One side's talk with the other about one session: bus messages in, bus messages and confirmed tokens out.
+"""The dialogue of one side with the other in a session: bus messages in, bus messages and confirmed tokens out.
 
-Wraps the exchange with epochs (R6), Sync (R3) and the device's word (R4). Pure: no sockets, no models, no clocks.
+Wraps the exchange with epochs (R6), Sync (R3) and the device's Targets (R4). Pure: no sockets, no models, no clocks.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ PeerMessage = wire.Draft | Target | Aggregated | Sync
 
 @dataclass(slots=True)
 class Effects:
-    """What one event led to: tokens confirmed, and messages for the other side in the order to send them."""
+    """The effects of an event: tokens confirmed, and messages for the other side in the order to send them."""
 
     confirmed: list[Confirmed] = field(default_factory=list)
     send: list[wire.Message] = field(default_factory=list)
 
 
 class DraftReader:
-    """Reads the drafts of one session."""
+    """A reader of the drafts of one session."""
 
     def __init__(self, begin: Begin, vocabulary: int) -> None:
-        """`vocabulary` is the number of the model's tokens."""
+        """Create the reader; `vocabulary` is the number of the model's tokens."""
         self.compares = begin.weights in BY_LIKELIHOOD
         self._claims = claims(begin.weights, begin.documents, begin.relevance_temperature)
         self._vocabulary = vocabulary
 
     def draft(self, message: wire.Draft) -> Draft:
-        """Raises BadMessage for a distribution that cannot be read, BadRequest for what no model or scorer gives."""
+        """Read a draft. Raises BadMessage for a broken distribution, BadRequest for what no model or scorer gives."""
         distribution = codec.decode(message.payload)
         self.check([message.token, int(distribution.ids[-1])])
         if message.log_h is not None and not self._claims[0] <= message.log_h <= self._claims[1]:
@@ -56,17 +56,17 @@ class DraftReader:
         return Draft(message.step, message.prefix, message.token, distribution, message.log_h, message.decode_s)
 
     def likelihoods(self, message: wire.Draft) -> list[int] | None:
-        """Of the question's tokens, where the draft tells them. Raises BadMessage."""
+        """Read the likelihoods of the question's tokens, where the draft has them. Raises BadMessage."""
         return None if message.likelihoods is None else ratio.decode(message.likelihoods)
 
     def check(self, tokens: Sequence[int]) -> None:
-        """Raises BadRequest for a token that the model does not have."""
+        """Raise BadRequest for a token that the model does not have."""
         if max(tokens, default=0) >= self._vocabulary:
             raise BadRequest("the other side sent a token that this model does not have", "use models of one family")
 
 
 class Dialogue:
-    """The state that one side keeps of its talk."""
+    """The state that one side keeps of its dialogue."""
 
     def __init__(
         self,
@@ -78,10 +78,10 @@ class Dialogue:
         guard: Guard = "off",
         vocabulary: int = codec.VOCABULARY_LIMIT,
     ) -> None:
-        """Without `shares_drafts` the device's drafts stay with it: it aggregates alone and sends targets only.
+        """Begin; without `shares_drafts` the device's drafts stay there: it aggregates alone and sends targets only.
 
-        `guard` says what it does where the other side steers the answer.
-        `vocabulary` is the number of the model's tokens.
+        `guard` says what it does where the other side steers the answer. `vocabulary` is the number of the model's
+        tokens.
         """
         sampling = begin.sampling
         rule = Rule(sampling.seed, sampling.temperature, sampling.top_p)
@@ -101,7 +101,7 @@ class Dialogue:
         self._sent_likelihood = False  # with a draft, of the own ones
 
     def add_likelihoods(self, logs: NDArray[np.float64]) -> None:
-        """How likely this side's passages make the question's tokens, [tokens]: known before the first own draft."""
+        """Add how likely this side's passages make the question's tokens, [tokens], before the first own draft."""
         self._compare(self._side, ratio.steps_of(logs))
 
     def own(
@@ -114,7 +114,7 @@ class Dialogue:
         *,
         parts: Probabilities | None = None,
     ) -> Effects:
-        """The own decoder has the distribution of `step` behind `prefix`; nothing follows when that no longer holds.
+        """Take the own distribution of `step` after `prefix`; nothing follows when that no longer holds.
 
         `parts` is what each row gives to it, [rows, ids].
         """
@@ -127,7 +127,7 @@ class Dialogue:
         return self._advance(effects)
 
     def receive(self, message: PeerMessage) -> Effects:
-        """A message of the other side.
+        """Take a message of the other side.
 
         Raises BadMessage for a distribution that cannot be read, BadRequest for a token that the model does not have
         and for a log h that no scorer gives.
@@ -152,38 +152,38 @@ class Dialogue:
         return self._advance(effects)
 
     def go_alone(self) -> Effects:
-        """R6: the cloud is silent; the device draws from its own distribution until `rejoin` is answered."""
+        """Draw from the device's own distribution, as the cloud is silent, until it answers `rejoin` (R6)."""
         self.exchange.go_alone(True)
         return self._advance(Effects())
 
     def rejoin(self) -> Effects:
-        """R6: greet a cloud that is back, under a new epoch; its Sync ends the solo steps."""
+        """Open a new epoch with a cloud that is back; its Sync ends the solo steps (R6)."""
         self._begin_epoch(self.epoch + 1, len(self.exchange.confirmed))
         return Effects(send=[self._sync(), self._target(0)])
 
     def unconfirmed_drafts(self) -> list[wire.Message]:
-        """Own drafts that are not confirmed, for a cloud that joins late."""
+        """Return own drafts that are not confirmed, for a cloud that joins late."""
         return self._drafts_from(len(self.exchange.confirmed))
 
     def shared(self, length: int) -> bool:
-        """Whether the other side has a part in any of the first `length` tokens."""
+        """Tell whether the other side has a part in any of the first `length` tokens."""
         return any(trace.part < 1.0 for trace in self.exchange.traces[:length])
 
     def rest(self, length: int) -> list[wire.Message]:
-        """The device's word on those of the first `length` tokens that the other side may not have."""
+        """Return a Target with those of the first `length` tokens that the other side may not have, if any."""
         exchange = self.exchange
         first = min(length, exchange.settled)
         ids, digest = exchange.confirmed.ids[first:length], exchange.confirmed.at(length)
         return [Target(session=self._session, epoch=self.epoch, first=first, ids=ids, digest=digest)] if ids else []
 
     def sources(self, passages: list[Passage], length: int, lacks: Lacks, *, side: Side) -> Sources:
-        """Where the first `length` tokens, as far as they are confirmed here, come from within this side."""
+        """Return the sources within this side of the first `length` tokens, as far as they are confirmed here."""
         confirmed = self.exchange.confirmed
         traces = self.exchange.traces[: min(length, len(confirmed))]
         return sources_message(self._session, confirmed, passages, traces, lacks, side=side)
 
     def peer_sources(self, message: Sources) -> PeerSources | None:
-        """What the other side says of its passages; None where it has other tokens. Raises BadMessage."""
+        """Return what the other side reports of its passages; None where it has other tokens. Raises BadMessage."""
         return peer_sources(message, self.exchange.confirmed)
 
     def _begin_epoch(self, epoch: int, confirmed: int) -> None:
@@ -200,7 +200,7 @@ class Dialogue:
         effects.send += self._drafts_from(sync.confirmed)
 
     def _drafts_from(self, from_step: int) -> list[wire.Message]:
-        """Own drafts from there on, for a side that may have heard nothing before."""
+        """Return own drafts from a step on, for a side that may have received none before."""
         self._sent_likelihood = False
         drafts = self.exchange.drafts_from(from_step) if self.exchange.sends_drafts else []
         return [self._message(own) for own in drafts]
@@ -220,7 +220,7 @@ class Dialogue:
         return effects
 
     def _gives_word(self) -> bool:
-        """R4: a cloud that holds both drafts needs no word; the next draft's digest tells it whether it is right."""
+        """Tell whether to send a Target: a cloud with both drafts needs none; the next digest checks it (R4)."""
         shared = self.exchange.sends_drafts and not self.exchange.solo
         return not shared or self.exchange.next_step() is None
 

@@ -1,4 +1,4 @@
-"""One side's part in one session: search, read, weigh, draft. What the drafts become is its session's business."""
+"""The part of a side in a session: it searches, reads, weighs and drafts. The session uses the drafts."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ log = structlog.get_logger(__name__)
 
 
 class DraftingSession(Protocol):
-    """Whose drafts they are: the leader of a session, or its follower."""
+    """The owner of the drafts: the leader of a session, or its follower."""
 
     @property
     def user(self) -> str:
-        """The key for which this side works."""
+        """The key of the user for whom this side works."""
 
     @property
     def within(self) -> Sequence[str]:
-        """The folders from which alone this side's passages are; empty: all are searched."""
+        """The folders in which alone this side searches; empty for all."""
 
     @property
     def rtt_s(self) -> float:
@@ -59,34 +59,34 @@ class DraftingSession(Protocol):
 
     @property
     def max_lookahead(self) -> int:
-        """How many steps may be drafted ahead at most."""
+        """The most steps that may be drafted ahead."""
 
     def on_found(self) -> None:
-        """The search has answered; reading begins behind this call."""
+        """Handle the answer of the search; reading begins after this call."""
 
     def on_read(self) -> None:
-        """The question is read; drafting begins behind this call."""
+        """Handle the end of reading the question; drafting begins after this call."""
 
     def on_static(self, reason: HocketError) -> None:
-        """Passages can be scored no more: those of this side are weighed by the question alone from here on."""
+        """Handle the end of scoring: this side's passages are weighed by the question alone from here on."""
 
     def act(self, effects: Effects) -> None:
         """Carry out what an own draft led to, and have the next one drafted."""
 
     def fail(self, error: HocketError) -> None:
-        """This side cannot go on."""
+        """End this side's part, which cannot go on."""
 
 
 class Talk(Protocol):
-    """What becomes of the drafts: with one other side, or with all members of a group."""
+    """The receiver of the drafts: the dialogue with one other side, or with all members of a group."""
 
     @property
     def exchange(self) -> Exchange:
-        """The own half of it."""
+        """The own half of the draft exchange."""
 
     @property
     def remote_drafts(self) -> int:
-        """Drafts of others that have come."""
+        """The number of drafts that others have sent."""
 
     def own(
         self,
@@ -98,10 +98,10 @@ class Talk(Protocol):
         *,
         parts: Probabilities | None = None,
     ) -> Effects:
-        """The own distribution of `step` behind `prefix`, and what follows from it; `parts` are its rows'."""
+        """Take the own distribution of `step` after `prefix` and return the effects; `parts` are its rows'."""
 
     def add_likelihoods(self, logs: NDArray[np.float64]) -> None:
-        """How likely the own passages make the question's tokens, [tokens]: known before the first own draft."""
+        """Add how likely the own passages make the question's tokens, [tokens], before the first own draft."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Weighing:
 
 
 class RelevanceWeights:
-    """Off: every passage weighs the same. Static: by the question. Dynamic: by the answer so far, too.
+    """The weights of passages. Off: all are equal. Static: by the question. Dynamic: by the answer so far, too.
 
     Likelihood: dynamic, and at every step by how much of the question the passage explains, and what the answer led to.
     """
@@ -129,7 +129,7 @@ class RelevanceWeights:
         on_static: Callable[[HocketError], None],
         least: float = LEAST,
     ) -> None:
-        """`scorer` asks how well passages match a text, by a named scorer, and hands over scores in their order.
+        """Weigh by the question; `scorer` asks for scores of passages against a text, by a named scorer, in order.
 
         `decode` turns answer ids into text; `on_news` is called when weights have come that may be waited for,
         `on_static` once where there will be no more: what is not weighed yet is weighed by the question alone.
@@ -151,7 +151,7 @@ class RelevanceWeights:
         self._by_query: dict[str, Weighing | None] = {self._question: self._static}  # None: asked for
 
     def add_likelihoods(self, likelihoods: NDArray[np.float64]) -> None:
-        """How likely each passage makes the question's tokens: told before any step is weighed."""
+        """Add how likely each passage makes the question's tokens, before any step is weighed."""
         self._likelihoods = likelihoods
         self._static = self._weighing(self._scores)
         self._by_query[self._question] = self._static
@@ -162,7 +162,7 @@ class RelevanceWeights:
         return self._static
 
     def of(self, step: int, drafted: PrefixChain) -> Weighing | None:
-        """The weights of `step` behind `drafted`; None while they are on their way."""
+        """Return the weights of `step` after `drafted`; None while they are being fetched."""
         if not self._dynamic:
             return self._static
         every, room = self._begin.reweigh_every, self._begin.sampling.max_tokens
@@ -207,12 +207,12 @@ class _Decoding:
     interrupt: Interrupt
 
     def stale(self, drafted: PrefixChain) -> bool:
-        """Whether the tokens it is conditioned on no longer hold."""
+        """Tell whether the tokens it is conditioned on no longer hold."""
         return len(drafted) != self.step or drafted.digest != self.prefix
 
 
 class Drafter:
-    """Searches, reads and then drafts for as long as the dialogue has a step to draft."""
+    """A drafter that searches, reads and then drafts for as long as the dialogue has a step to draft."""
 
     def __init__(
         self,
@@ -225,7 +225,7 @@ class Drafter:
         find: Find | None = None,
         disclosure: SessionDisclosure | None = None,
     ) -> None:
-        """`side` is the "cloud" where another side leads. `find` looks for passages instead of a search.
+        """Create it; `side` is the "cloud" where another side leads. `find` looks for passages instead of a search.
 
         `disclosure` bounds what drafts tell of the passages. It counts what would be said without each of them, so then
         all rows are decoded, whatever they weigh.
@@ -262,7 +262,7 @@ class Drafter:
 
     @property
     def has_read(self) -> bool:
-        """Whether the question and the passages are read."""
+        """Tell whether the question and the passages are read."""
         return self._grounded.has_read
 
     @property
@@ -274,7 +274,7 @@ class Drafter:
 
     @property
     def is_busy(self) -> bool:
-        """Whether it searches, reads or decodes: what the other side waits for may take a while."""
+        """Tell whether it searches, reads or decodes, so that the other side may have to wait for a while."""
         return not self.closed and (not self.has_read or self._decoding is not None)
 
     def start(self) -> None:
@@ -299,7 +299,7 @@ class Drafter:
             )
 
     def close(self) -> None:
-        """Free the rows, behind whatever the compute thread still does with them."""
+        """Free the rows, after whatever the compute thread still does with them."""
         if not self.closed:
             self._services.counters.add("rollbacks_total", self.dialogue.exchange.rollbacks)
             self._services.counters.add("corrections_total", self.dialogue.exchange.corrections)
@@ -309,7 +309,7 @@ class Drafter:
         self._grounded.close()
 
     def count(self, confirmed: Sequence[Confirmed]) -> None:
-        """Tokens of the answer, into the daemon's metrics as its side sees them."""
+        """Count tokens of the answer in the daemon's metrics, as its side sees them."""
         for step in confirmed:
             if self._disclosure is not None:
                 self._disclosure.confirm(step.step, step.token)
@@ -424,7 +424,7 @@ class Drafter:
             self._pace(outcome.rows, seconds)
 
     def _pace(self, rows: int, seconds: float) -> None:
-        """Learn from a step; a window that has grown lets the next one begin."""
+        """Learn from a step's time, and begin the next step if the window has grown."""
         expected_s = self._services.profiler.observe(rows, self._grounded.length, seconds)
         self.dialogue.exchange.pace(self._session.rtt_s, expected_s, self._session.max_lookahead)
         self.draft_next()

@@ -1,4 +1,4 @@
-"""The cloud's part in a device's question: it drafts along and takes the device's word."""
+"""The cloud's part in a device's question: it drafts along and takes the device's final tokens."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ log = structlog.get_logger(__name__)
 
 
 class Follower:
-    """Lives until the device ends the session, or is silent for too long."""
+    """The follower in a device's session, until the device ends it, or is silent for too long."""
 
     within: Sequence[str] = ()
 
@@ -43,7 +43,7 @@ class Follower:
         scheduler: Callable[[], Scheduler],
         disclosure: Disclosure | None = None,
     ) -> None:
-        """`disclosure` bounds what this side's drafts tell of its passages."""
+        """Prepare to draft along; `disclosure` bounds what this side's drafts tell of its passages."""
         self.closed = False
         self._services = services
         self._begin = begin
@@ -75,7 +75,7 @@ class Follower:
 
     @property
     def has_read(self) -> bool:
-        """Whether this side has read."""
+        """Tell whether this side has read its prompt."""
         return self._drafter.has_read
 
     @property
@@ -85,7 +85,7 @@ class Follower:
 
     @property
     def leads(self) -> bool:
-        """Never: the device says something with every token."""
+        """Return False: the device sends something with every token."""
         return False
 
     @property
@@ -95,7 +95,7 @@ class Follower:
 
     @property
     def max_lookahead(self) -> int:
-        """Less the fuller this side is, so that more devices are served before one is told `busy`."""
+        """The most steps to draft ahead: fewer the fuller this side is, to serve more devices before it is `busy`."""
         return lookahead(self._services.admission.headroom(self._rows))
 
     def start(self) -> None:
@@ -105,7 +105,7 @@ class Follower:
     # --- events
 
     def receive(self, message: Message) -> None:
-        """A message of the device."""
+        """Take a message of the device."""
         if isinstance(message, Draft | Target | Aggregated | Sync):
             try:
                 effects = self._dialogue.receive(message)
@@ -115,30 +115,30 @@ class Follower:
                 self.act(effects)
 
     def reopen(self, opening: Message, peer: Peer) -> None:
-        """The device is back, perhaps by another route; what it was told may have gone to where it was before."""
+        """Report again to a device that is back, perhaps by another route: the last report may not have reached it."""
         if isinstance(opening, Begin) and opening.epoch >= self._dialogue.epoch:
             self._peer = peer
             self._send_ready()
 
     def on_found(self) -> None:
-        """The device is told when this side has read."""
+        """Do nothing: the device is informed when this side has read."""
 
     def on_read(self) -> None:
-        """Tell the device what this side brings."""
+        """Report to the device that this side has read, and what it has found."""
         self._send_ready()
 
     def on_static(self, reason: HocketError) -> None:
-        """The log has it."""
+        """Do nothing: the reason is in the log."""
 
     def on_peer(self, up: bool, reason: HocketError | None) -> None:
-        """A device that is back opens the session again."""
+        """Do nothing: a device that is back opens the session again."""
 
     def due_s(self) -> float:
-        """While this side is busy the device is told how far it is, every `REPORT_S` seconds."""
+        """Return when to report progress to the device: every `REPORT_S` seconds while this side is busy."""
         return self._report_at_s if self._drafter.is_busy else inf
 
     def tick(self, now: float) -> None:
-        """Report: what takes long here is no silence."""
+        """Report progress, so that the device does not take a long computation for silence."""
         self._report_at_s = now + REPORT_S
         read, left_s = self._drafter.progress
         self._peer.send(PromptProgress(session=self.id, epoch=self._dialogue.epoch, read=read, left_s=left_s))
@@ -146,7 +146,7 @@ class Follower:
     # --- actions
 
     def act(self, effects: Effects) -> None:
-        """Send, and draft on; the device publishes."""
+        """Send the messages, and draft on; the device publishes."""
         for message in effects.send:
             self._peer.send(message)
         self._report_at_s = time.monotonic() + REPORT_S
@@ -179,11 +179,11 @@ class Follower:
     # --- the end
 
     def cancel(self) -> None:
-        """As `close`: nobody but the device asks here."""
+        """Close the session, as `close` does: nobody but the device asks here."""
         self.close()
 
     def fail(self, error: HocketError) -> None:
-        """The device goes on alone, and says why."""
+        """Refuse to go on, so that the device goes on alone, and says why."""
         if self.closed:
             return
         self._services.counters.add("errors_total", kind=error.code)
@@ -206,5 +206,5 @@ class Follower:
         self.closed = True
 
     def record(self) -> Facts:
-        """For `hocket explain`; nothing of the question or of a passage's text."""
+        """Return the record for `hocket explain`, without the question or a passage's text."""
         return of_follower(self._drafter, self._steps, time.monotonic() - self._began_s, self._ended)

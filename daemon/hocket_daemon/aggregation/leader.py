@@ -52,20 +52,20 @@ from .weights.agreement import agree
 
 
 class Evidence:
-    """Looks once, when all sides that take part have searched: the nearest passage of either decides.
+    """The check for evidence, made once when all parties have searched: the nearest passage of either side decides.
 
-    Where this side alone has any about the question, the details that they tell of decide, too.
+    Where this side alone has passages about the question, the details that they tell of decide, too.
     """
 
     def __init__(self, begin: Begin, minimum: float) -> None:
-        """`minimum` is a score in [0, 1]; 0 or less: nothing is doubted."""
+        """Prepare the check; `minimum` is a score in [0, 1], and with 0 or less nothing is doubted."""
         self._minimum, self._prompt = minimum, begin.prompt
         self._looked = begin.task != "answer" or begin.documents == 0
 
     def look(self, own: Passages | None, ready: Ready | None, *, alone: bool) -> str:
-        """Why nothing that was found is about the question; empty where something is, or that is not known yet.
+        """Return why nothing that was found is about the question; empty where something is, or that is unknown.
 
-        `ready` is what the other side has said, if anything; `alone` says that it has no part in the answer.
+        `ready` is what the other side has reported, if anything; `alone` says that it has no part in the answer.
         """
         if self._looked or own is None or (ready is None and not alone):
             return ""
@@ -79,7 +79,7 @@ class Evidence:
 
 @dataclass(slots=True)
 class _Known:
-    """What the other side has said of itself, and whether the sides agree on a scorer."""
+    """The other side's reports on itself, and whether the sides agree on a scorer."""
 
     ready: Ready | None = None
     agreed: bool = False
@@ -87,7 +87,7 @@ class _Known:
 
 
 class DraftingLeader(Leading, ABC):
-    """Publishes every target token."""
+    """A leader of a session whose sides draft; it publishes every target token."""
 
     max_lookahead = MAX_LOOKAHEAD  # as far as pays
     _begin: Begin
@@ -105,23 +105,23 @@ class DraftingLeader(Leading, ABC):
         return self._begin.session
 
     def on_found(self) -> None:
-        """Nobody waits for it."""
+        """Do nothing: nobody waits for what was found."""
 
     def on_static(self, reason: HocketError) -> None:
-        """The reader is told, since the same question would have other tokens with a retrieval daemon that answers."""
+        """Tell the reader, since the question would get other tokens with a retrieval daemon that answers."""
         self._reply.notice(
             f"{reason.text}: from here on the {self._services.side}'s passages are weighed by the question alone"
         )
 
     def _longest_wait_s(self, set_s: float) -> float:
-        """For a party that reports progress; `set_s` is what the owner has set."""
+        """Return the longest wait for a party that reports progress; `set_s` is what the owner has set."""
         rows = rows_of(self._begin.documents, alone=bool(self._begin.contrast))
         step_s, drafter = self._services.profiler.step_s(rows), self._drafter
         own_answer_s = drafter.retrieval_s + drafter.prefill_s + step_s * self._begin.sampling.max_tokens
         return longest_wait_s(set_s, own_answer_s)
 
     def _add(self, confirmed: Sequence[Confirmed]) -> tuple[Finish | None, Sequence[Confirmed]]:
-        """How the answer ends, if it does; tokens confirmed beyond its end are nobody's business."""
+        """Add tokens up to the answer's end; return how it ends, if it does, and the tokens that were added."""
         traces = self._drafter.dialogue.exchange.traces
         for number, each in enumerate(confirmed, start=1):
             self._steps.append(each)
@@ -132,9 +132,9 @@ class DraftingLeader(Leading, ABC):
         return None, confirmed
 
     def _check_documents(self, ready: Ready | None = None) -> bool:
-        """Say that an answer without documents is the model's own; fail where others' have begun it.
+        """Tell the reader that an answer without documents is the model's own; fail where others' have begun it.
 
-        `ready` is what the other side has said of its own.
+        `ready` is what the other side has reported of its own. Returns whether the answer may go on.
         """
         if self._begin.documents == 0 or self._drafter.documents:
             return True
@@ -147,7 +147,7 @@ class DraftingLeader(Leading, ABC):
 
 
 class Leader(DraftingLeader):
-    """Talks to the other side while it can."""
+    """The leader of a session with one other side, which takes part while it can."""
 
     def __init__(self, services: Services, reply: Reply, peer: Peer | None, terms: LeaderTerms, scorer: str) -> None:
         super().__init__(services, reply, terms)
@@ -165,13 +165,13 @@ class Leader(DraftingLeader):
     # --- beginning
 
     def start(self) -> None:
-        """Search, and see how the other side is: at once, unless it is to be told names that are found."""
+        """Search, and ask the other side: at once, unless names that are found are to be sent to it."""
         self._drafter.start()
         if not self._waits_for_names:
             self._meet()
 
     def on_found(self) -> None:
-        """The other side may be told names now."""
+        """Ask the other side, if names that are found had to be waited for."""
         if self._waits_for_names:
             self._meet()
 
@@ -181,7 +181,7 @@ class Leader(DraftingLeader):
         self._do(self._partner.start(time.monotonic(), up, reason))
 
     def on_read(self) -> None:
-        """The question is read; without documents on either side the reader is told."""
+        """Report that the question is read; tell the reader of a side without documents."""
         self._reply.read(places_of(self._services.side, self._drafter.found), left_out(self._drafter.passages))
         self._look()
         if self.closed:
@@ -195,7 +195,7 @@ class Leader(DraftingLeader):
             self._agree()
 
     def _look(self) -> None:
-        """Whether anything that was found is about the question."""
+        """Check whether anything that was found is about the question."""
         line = self._evidence.look(self._drafter.passages, self._known.ready, alone=self._partner.alone)
         self._doubt(line, begun=bool(self._steps))
 
@@ -222,7 +222,7 @@ class Leader(DraftingLeader):
     # --- events
 
     def receive(self, message: Message) -> None:
-        """A message of the other side."""
+        """Take a message of the other side."""
         if self.closed:  # it came in one turn with what ended the session
             return
         if isinstance(message, Sources):
@@ -288,7 +288,7 @@ class Leader(DraftingLeader):
             self._do(self._partner.on_ready(time.monotonic()))
 
     def _agree(self) -> None:
-        """Once both sides have read, on what relevance means."""
+        """Agree on a scorer with the other side, once both have read."""
         ready, own, known = self._known.ready, self._drafter.passages, self._known
         if self.closed or known.agreed or ready is None or own is None or not own.passages:
             return
@@ -318,7 +318,7 @@ class Leader(DraftingLeader):
     # --- actions
 
     def _do(self, actions: list[Action]) -> None:
-        """Carry out what the partner's state leads to; behind the end there is nothing left to do."""
+        """Carry out the actions that the partner's state leads to; after the end nothing is left to do."""
         for action in actions:
             if self.closed or self._written:
                 return
@@ -350,7 +350,7 @@ class Leader(DraftingLeader):
             self.act(effects)
 
     def act(self, effects: Effects) -> None:
-        """Talk to the other side, which waits for it, and draft on; then publish what was confirmed, and end."""
+        """Send to the other side, which waits, and draft on; then publish what was confirmed, and end."""
         finish, added = self._add(effects.confirmed)
         if finish is None:
             self._send(*effects.send)
@@ -385,7 +385,7 @@ class Leader(DraftingLeader):
     # --- the end
 
     def _finish(self, finish: Finish) -> None:
-        """The answer is written; where the other side has had a part in it, it may still tell its sources."""
+        """End the session of a written answer; where the other side has a part in it, wait for its sources."""
         there, dialogue = self._peer is not None and self._peer.up and not self.closed, self._dialogue
         if there and self._partner.together and dialogue.shared(len(self._steps)):
             self._await_sources(finish, time.monotonic() + SOURCES_WAIT_S + self.rtt_s)
@@ -395,7 +395,7 @@ class Leader(DraftingLeader):
             self._conclude(finish)
 
     def _on_sources(self, message: Sources) -> None:
-        """Also of a side that was left: it says what it had to do with the answer until then."""
+        """Take the sources of the other side, or of one that was left, for its part in the answer until then."""
         self._known.peer_sources = self._dialogue.peer_sources(message)
         if self._written:
             self._conclude(self._written)
@@ -418,6 +418,6 @@ class Leader(DraftingLeader):
         self._drafter.close()
 
     def record(self) -> Facts:
-        """For `hocket explain`; the question stays on the machine where it was asked."""
+        """Return the record for `hocket explain`; the question stays on the machine where it was asked."""
         facts = self._account.of_leader(self._reply, self._drafter, self._steps, self._known.ready, self.rtt_s)
         return {**facts, "sessions": self._sessions}

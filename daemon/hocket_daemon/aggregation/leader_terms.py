@@ -1,4 +1,4 @@
-"""On which terms a question is led: what its mode decides for all, and what was asked of this one."""
+"""The terms on which a question is led: what its mode decides for all, and what was asked of this one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NO_CLOUD = "set cloud in the device's configuration, or ask without --require-cl
 
 @dataclass(frozen=True, slots=True)
 class LeaderTerms:
-    """What a mode gives each of its leaders: how long to wait, who aggregates, how to be on guard, how to open."""
+    """The terms that a mode gives each leader: how long to wait, who aggregates, how to be on guard, how to open."""
 
     waits: Waits
     progress_wait_s: float  # the longest wait for a side that reports progress; 0: as `longest_wait_s` has it
@@ -42,7 +42,7 @@ def options_of(ask: Ask) -> AggregationOptions:
 
 
 def nothing_found(side: Side, ready: Ready | None, within: Sequence[str]) -> Unavailable:
-    """What is missing where the leader's `side` has no passage; the other one may have said what it has."""
+    """Return the error where the leader's `side` has no passage; `ready` is what the other one has reported."""
     if within:
         return Unavailable(found_in(within), "name another folder, or search all documents")
     where = "on either side" if ready is not None and ready.documents == 0 else f"on the {side}"

@@ -51,7 +51,7 @@ Dispatched = Callable[[Ask, Reply, Peer | None, bool], Session]  # the last: whe
 
 
 class AggregationMode:
-    """Opens both sides' sessions, and remembers by which scorer the last ones could agree."""
+    """The mode that opens both sides' sessions, and remembers the scorer by which the last ones could agree."""
 
     name = "aggregation"
     opens: tuple[type[Message], ...] = (Begin,)
@@ -67,7 +67,7 @@ class AggregationMode:
         dispatched: Dispatched | None = None,
         disclosure: Disclosure | None = None,
     ) -> None:
-        """`scheduler` makes what decides which side aggregates next, of a session (independent).
+        """Create the mode; `scheduler` makes what decides which side of a session aggregates next (independent).
 
         `dispatched` leads a session in which one side writes: whichever has found something about the question.
         `disclosure` bounds what this side's drafts tell in sessions that others lead.
@@ -81,7 +81,7 @@ class AggregationMode:
         self._scorer = ""  # that both sides' retrieval daemons have, as the last answer found it
 
     def check(self, ask: Ask) -> None:
-        """Raises BadRequest for what cannot be asked."""
+        """Raise BadRequest for what cannot be asked."""
         if not isinstance(ask.options, AggregationOptions | None):
             raise BadRequest(f"these are options of another mode than {self.name}", "leave them out")
         options = options_of(ask)
@@ -94,7 +94,7 @@ class AggregationMode:
             raise BadRequest("other devices take part in the modes graph and auto alone", "add: --mode graph")
 
     def rows(self, ask: Ask) -> int:
-        """One for each passage, and one for the question alone where passages are set against it."""
+        """Count the rows of a question: one for each passage, and one for itself where passages are set against it."""
         return rows_of(self._services.passages(ask.documents), alone=bool(self._contrast(ask.task)))
 
     def begin(self, ask: Ask, reply: Reply, peer: Peer | None, *, escalates: bool = False) -> Session:
@@ -148,7 +148,7 @@ class AggregationMode:
         return other(own) if peer is not None and not peer.aggregates else None
 
     def rows_of(self, opening: Message) -> int:
-        """The same for a device's session."""
+        """Count the rows of a device's session, as `rows` does for a question."""
         begin = _begin(opening)
         return rows_of(begin.documents, alone=bool(begin.contrast) or self._disclosure is not None)
 
@@ -161,12 +161,12 @@ class AggregationMode:
         return follower
 
     def refusal(self, opening: Message, error: HocketError) -> Message:
-        """This side cannot take part."""
+        """Return the message that this side cannot take part."""
         begin = _begin(opening)
         return refused(error, begin.session, begin.epoch)
 
     def _opening(self, ask: Ask, scorer: str, *, escalates: bool) -> Begin:
-        """Others' passages cannot be weighed anew, so that those of an escalated question are weighed statically."""
+        """Return the opening; an escalated question has static weights, as others' passages cannot be weighed anew."""
         options, settings = options_of(ask), self._settings
         weights = "static" if escalates and options.weights != "off" else options.weights
         return Begin(
@@ -188,7 +188,7 @@ class AggregationMode:
         )
 
     def _contrast(self, task: Task) -> float:
-        """A text that is gone on with asks nothing, so nothing can be set against what was asked."""
+        """Return the contrast; 0 for a text to be continued, which asks nothing that passages could be set against."""
         return self._settings.contrast if task == "answer" else 0.0
 
 

@@ -1,4 +1,4 @@
-"""How the asked side is with the other one: waiting, together, alone, on the way back. A pure state machine.
+"""The relation of the asked side to the other one: waiting, together, alone, rejoining. A pure state machine.
 
 Events go in with the time they happened at; actions come out, for the leader to carry out in their order. It knows
 nothing of sockets, drafts or clocks.
@@ -16,7 +16,7 @@ RETRY_S = (2.0, 30.0)  # between two attempts to rejoin: the first, and the long
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """How long the asked side waits, in seconds: for a connection, for a draft, and for the first after a break.
+    """The seconds that the asked side waits: for a connection, for a draft, and for the first after a break.
 
     A draft is waited for longer while the other side reports progress.
     """
@@ -33,17 +33,17 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Rejoin:
-    """R6: greet it under a new epoch, at the prefix."""
+    """Open the session with the other side again, under a new epoch, at the prefix (R6)."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoAlone:
-    """R6: draw from the own distribution until a rejoin is answered."""
+    """Draw from the own distribution until a rejoin is answered (R6)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """Tell it that it is needed no more, for the rest of this answer."""
+    """Tell the other side that it is needed no more, for the rest of this answer."""
 
     reason: str
 
@@ -57,7 +57,7 @@ class Warn:
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """The answer cannot go on."""
+    """End the answer, which cannot go on."""
 
     error: HocketError
 
@@ -66,10 +66,10 @@ Action = Join | Rejoin | GoAlone | Leave | Warn | GiveUp
 
 
 class Partner:
-    """One answer's relation to the other side. Times are the monotonic clock's."""
+    """The relation of one answer to the other side. Times are the monotonic clock's."""
 
     def __init__(self, waits: Waits, *, exists: bool, required: bool, remedy: str) -> None:
-        """`exists`: there is another side; `required`: better no answer than one without it.
+        """Begin; `exists`: there is another side; `required`: better no answer than one without it.
 
         `remedy` says what to do where it is required and does not exist.
         """
@@ -89,16 +89,16 @@ class Partner:
 
     @property
     def together(self) -> bool:
-        """Whether it takes part."""
+        """Tell whether the other side takes part."""
         return self.joined and not self.alone
 
     @property
     def due_s(self) -> float:
-        """When `tick` is next needed."""
+        """The time when `tick` is next needed."""
         return min(self._wait_until_s, self._rejoin_at_s)
 
     def start(self, now: float, up: bool, reason: HocketError | None) -> list[Action]:
-        """Join it when it is there, wait a little when it is not, or be alone by choice."""
+        """Join the other side when it is there, wait a little when it is not, or be alone by choice."""
         if not self.exists:
             if self._required and self._remedy:
                 return [GiveUp(Unavailable("this device knows no cloud", self._remedy))]
@@ -110,7 +110,7 @@ class Partner:
         return self.on_down(now, reason) if reason is not None else []
 
     def on_up(self, now: float) -> list[Action]:
-        """It can be reached: join it, or rejoin it at the prefix."""
+        """Join the other side, which can be reached, or rejoin it at the prefix."""
         if not self.exists or self.together:
             return []
         if not (self.joined or self.alone):
@@ -119,14 +119,14 @@ class Partner:
         return self._rejoin(now)
 
     def on_moved(self, now: float, reason: HocketError) -> list[Action]:
-        """Another daemon has taken its place, for this reason: it is waited for as at the beginning of an answer."""
+        """Rejoin another daemon in the other side's place, for this reason; wait for it as at an answer's beginning."""
         if not self.together:
             return self.on_up(now)
         self._expect(now)
         return [Warn(f"{reason.text}; the answer goes on with another cloud daemon"), Rejoin()] if self.exists else []
 
     def on_down(self, now: float, reason: HocketError) -> list[Action]:  # noqa: ARG002 - all events have their time
-        """It fell silent, or refuses us; while it has not joined, a silence may still end in time."""
+        """Handle a link that is silent or refuses us; before the other side has joined, silence may end in time."""
         self._reason = reason
         if not self.exists or self.alone:
             return []
@@ -135,15 +135,15 @@ class Partner:
         return []
 
     def on_refused(self, now: float, text: str, remedy: str, retry_after_s: float) -> list[Action]:
-        """It cannot take part; not before so many seconds, or never for 0."""
+        """Handle that the other side cannot take part; not before `retry_after_s` seconds, or never for 0."""
         self._rejoin_at_s = now + retry_after_s if retry_after_s else inf
         return [] if self.alone else self._go_alone(f"the cloud cannot take part: {text}", remedy)
 
     def on_step(self, now: float, *, alone: bool, progress: bool) -> None:
-        """It has spoken: `alone` is whether the tokens are still drawn without it.
+        """Handle a message of the other side; `alone` is whether the tokens are still drawn without it.
 
-        `progress` is whether its word led to tokens, or to nothing that this side waits for: drafts that lead nowhere
-        are as good as none.
+        `progress` is whether the message led to tokens, or to nothing that this side waits for: drafts that lead
+        nowhere are as good as none.
         """
         if self.alone and not alone:
             self.alone, self.rejoining, self._rejoin_at_s = False, True, inf
@@ -152,7 +152,7 @@ class Partner:
             self._expect(now)
 
     def on_progress(self, now: float, read: float, longest_s: float) -> None:
-        """It is at work, and has read the part `read` of its prompt: it is waited for, `longest_s` at most.
+        """Handle a report of work: the other side has read the part `read`, and is waited for, `longest_s` at most.
 
         While this side is alone it is not asked again either: who reads joins when it has read.
         """
@@ -166,12 +166,12 @@ class Partner:
             self._wait_until_s = min(max(self._wait_until_s, now + self._waits.peer_s), bound_s)
 
     def on_ready(self, now: float) -> list[Action]:
-        """It has read: where this side went on alone meanwhile, it joins at the prefix."""
+        """Handle that the other side has read: where this side went on alone meanwhile, rejoin it at the prefix."""
         was_reading, self._read = self._read is not None, None
         return self._rejoin(now) if was_reading and self.alone and self.joined and self.exists else []
 
     def on_joint_token(self, now: float) -> list[Action]:
-        """A token of both was confirmed."""
+        """Handle that a token of both sides was confirmed."""
         if not self.rejoining:
             return []
         self.rejoining, self._retry_s = False, RETRY_S[0]
@@ -179,16 +179,16 @@ class Partner:
         return [Warn("the cloud is back: answering together again")]
 
     def leave(self, reason: str, text: str, remedy: str) -> list[Action]:
-        """Do without it for the rest of this answer; the reader is told why."""
+        """Do without the other side for the rest of this answer; the reader is told why."""
         return [*self.part(reason), *self._go_alone(text, remedy)]
 
     def part(self, reason: str) -> list[Action]:
-        """Let it go."""
+        """Let the other side go."""
         self.exists, self._rejoin_at_s = False, inf
         return [Leave(reason)]
 
     def mute(self) -> None:
-        """Nothing is sent to it any more."""
+        """Send nothing to the other side any more."""
         self.joined = False
 
     def tick(self, now: float, *, awaited: bool) -> list[Action]:

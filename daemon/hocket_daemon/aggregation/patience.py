@@ -1,4 +1,4 @@
-"""How long an answer waits for a party that is at work and says so: progress is waited for, silence is not."""
+"""The wait of an answer for a party that is at work and says so: progress is waited for, silence is not."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from hocket_bus.messages import MAX_MEMBERS
 
 
 class AggregationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How two sides write one answer. In a session of both, what the device's file says holds."""
+    """The rules by which two sides write one answer. In a session of both, what the device's file says holds."""
 
     relevance_temperature: Annotated[
         float, Meta(ge=1e-6, description="passages' scores are divided by this before they become weights"), FOR_EXPERTS
@@ -71,7 +71,7 @@ class AggregationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class GroupSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How other devices of the group take part where they are asked: docs/graph.md."""
+    """The part that other devices of the group take where they are asked: docs/graph.md."""
 
     with_: Annotated[
         Literal["passages", "drafts", "both"],

@@ -1,7 +1,7 @@
-"""Whether the other side steers an answer to where this side's passages speak: a rule over the tokens so far. Pure.
+"""The detection of a side that steers an answer to where the other's passages speak: a rule over tokens. Pure.
 
 Whoever forces a beginning that nobody asked for, and then gives way, hears it finished from the other side's passages.
-Each half alone is what honest sides do all the time: the one that knows leads the other. One behind the other is rare.
+Each half alone is what honest sides do all the time: the one that knows leads the other. One after the other is rare.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MINIMUM = 1e-4  # what a token has at least: none, however improbable, says more
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How much is taken for steering."""
+    """The bounds beyond which an answer counts as steered."""
 
     sure: float  # a side leads only where it is sure: every nat that it lacks itself counts so often against it
     pushed: float  # nats by which the other side has led, and behind which it may hear no more than
@@ -30,7 +30,7 @@ STRICT, LOOSE = Bounds(2.0, 3.0), Bounds(12.0, 8.0)
 
 
 def guard(*, trusts: bool, shares_drafts: bool) -> Guard:
-    """What the device does, by its settings.
+    """Return what the device does about steering, by its settings.
 
     Honest sides that know different things, or whose models differ, lead each other in turn as well, and drafts have
     told much of what they lead to before the rule sees it: where they are shared the rule is not sure, and warns.
@@ -41,12 +41,12 @@ def guard(*, trusts: bool, shares_drafts: bool) -> Guard:
 
 
 def bounds(kind: Guard) -> Bounds:
-    """Whoever leaves asks for little; a warning that comes often is heard by nobody."""
+    """Return a guard's bounds: strict for one that leaves, loose for one that warns, as many warnings go unheard."""
     return STRICT if kind == "leaves" else LOOSE
 
 
 class Steering:
-    """Sums what the tokens say: first how far the other side has led, then how far this one does behind it.
+    """The sums over the tokens: first how far the other side has led, then how far this one leads after it.
 
     A sum that would be negative begins anew, so only runs count (Page 1954, CUSUM).
     """
@@ -58,7 +58,7 @@ class Steering:
         self._given = 0.0
 
     def add(self, own: Distribution, other: Distribution, token: int) -> bool:
-        """Whether `token`, which the two distributions of a step made, is one too many: better not said."""
+        """Add a step's `token`, made by two distributions; tell whether it is one too many, and better not said."""
         here, there = _log(own, token), _log(other, token)
         if self.has_pushed:
             self._given = max(0.0, self._given + self._lead(here, there))

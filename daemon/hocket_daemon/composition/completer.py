@@ -1,8 +1,8 @@
-"""Suggestions for a text as it changes: from a row that is read, while another one is made ready with newer memory.
+"""Suggestions for a text as it changes: made from one row, while another one is made ready with newer memory.
 
-In turn: a suggestion that is known is told at once, one that is not is computed before everything else; then what would
-follow it is decoded ahead; and a new reference is read into the second row in short parts, and swapped in between two
-suggestions.
+In turn: a suggestion that is known is reported at once, and one that is not is computed before everything else. Then
+what would follow it is decoded ahead. A new reference is read into the second row in short parts, and swapped in
+between two suggestions.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Completed(NamedTuple):
 
 
 class Completer:
-    """For the main thread; every suggestion is told there."""
+    """The completer of one text. For the main thread; every suggestion is reported there."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Completer:
         on_completed: Callable[[Completed], None],
         fail: Callable[[HocketError], None],
     ) -> None:
-        """Suggestions of at most `maximum` tokens beyond what is typed, right with a chance of `minimum` or more.
+        """Suggest at most `maximum` tokens beyond what is typed, right with a chance of `minimum` or more.
 
         Raises BadRequest for too short a context.
         """
@@ -92,11 +92,11 @@ class Completer:
 
     @property
     def is_reading(self) -> bool:
-        """Whether newer memory is being read: a suggestion with it follows."""
+        """Tell whether newer memory is being read; a suggestion with it follows."""
         return self._next is not None
 
     def context(self, document: Document) -> list[int]:
-        """The ids of what is read before the cursor."""
+        """Return the ids of what is read before the cursor."""
         self._anchor(document)
         return self._ids(document)
 
@@ -104,7 +104,7 @@ class Completer:
         return self._encoding.ids(document.read)
 
     def suggest(self, document: Document) -> None:
-        """Tell what may follow the cursor; what was asked for before is dropped."""
+        """Suggest what may follow the cursor; an earlier request is dropped."""
         began_s = time.monotonic()
         self._document = document
         self._stop()
@@ -122,7 +122,7 @@ class Completer:
             self._go_on(began_s, document, window)
 
     def _go_on(self, began_s: float, document: Document, window: Window) -> None:
-        """Suggest what the model goes on with."""
+        """Suggest how the model goes on with the text."""
 
         def on_done(path: Path, passes: int) -> None:
             suggested = path.suggested(self._token_texts, self._maximum, self._minimum) or ""
@@ -133,7 +133,7 @@ class Completer:
     def _on_copied(
         self, began_s: float, document: Document, window: Window, path: Path, passes: int, *, value: str
     ) -> None:
-        """Suggest the value that the text is about, and what follows that, unless the model thinks little of it."""
+        """Suggest the value that the text is about, and what follows it, unless the model finds the value unlikely."""
         if path.copied(len(path.window.typed) - len(value), self._token_texts) < self._minimum:
             self._go_on(began_s, document, window)
             return
@@ -152,7 +152,7 @@ class Completer:
         return self._kept.find(self._reference, window) or Path(window, ended=not (window.text + window.typed).strip())
 
     def _look(self, path: Path, on_done: Callable[[Path, int], None]) -> None:
-        """Lengthen a path until it is enough, unless it is; `on_done` gets it and how many passes that took."""
+        """Extend a path until it is enough; `on_done` gets it, and the number of passes that this took."""
         passes = self._row.passes
         if self._is_enough(path):
             on_done(path, 0)
@@ -160,9 +160,9 @@ class Completer:
             self._complete(path, lambda path: on_done(path, self._row.passes - passes))
 
     def renew(self, document: Document, items: tuple[Item, ...], changed_s: float | None) -> None:
-        """Read newer memory, the text behind the cursor where it is another one, and a window that is too long anew.
+        """Read newer memory, changed text after the cursor, or anew a window that has become too long.
 
-        Of items that are nearly alike those are read that the text is about.
+        Of items that are nearly alike, those that the text is about are read.
         """
         self._items = items
         items = self._narrowed(document)
@@ -211,7 +211,7 @@ class Completer:
         self._compute.prefill(self._passes(path, self._is_enough), interrupt, done, urgent=True)
 
     def _go_ahead(self, path: Path) -> None:
-        """Decode what follows a suggestion while it is read, also from words that will be tokenised otherwise."""
+        """Decode ahead what follows a suggestion while the user reads it, also from words to be tokenised otherwise."""
         reference, interrupt = self._reference, Interrupt()
         self._ahead = interrupt
 
@@ -233,7 +233,7 @@ class Completer:
             go_on(path, self._is_ahead)
 
     def _missing(self, path: Path) -> Path | None:
-        """The first window along a path, behind one of its next words, from which no path is known."""
+        """Return the first window along a path, after one of its next words, from which no path is known."""
         text = path.text(self._token_texts)
         ends = [match.start() for match in _WORD_END.finditer(text, len(path.window.typed))][:WORDS_AHEAD]
         windows = (self._encoding.window(path.window.text + text[: end + 1]) for end in ends)
@@ -255,7 +255,7 @@ class Completer:
         return path.suggested(self._token_texts, self._maximum, self._minimum) is not None
 
     def _as_known(self, suggestion: str, document: Document) -> str:
-        """Names and numbers only as they stand in memory or in the text; German writes all nouns like names."""
+        """Cut a suggestion before unknown numbers and names; German capitalises all nouns, so there numbers alone."""
         if not self._minimum or not suggestion:
             return suggestion
         written, language = document.read, language_of(document.read)
@@ -268,7 +268,7 @@ class Completer:
         return [item.takeaway.text for item in self._items]
 
     def _value(self, document: Document) -> str:
-        """What is left to be typed of the value that the text is about; empty without a bound, as nothing is known."""
+        """Return what is left to type of the value that the text is about; empty without a bound or a known value."""
         if not self._minimum or not self._items:
             return ""
         written = document.read
@@ -276,7 +276,7 @@ class Completer:
         return rest_of(value, written) if self._token_texts.can_spell(value) else ""
 
     def _narrowed(self, document: Document) -> tuple[Item, ...]:
-        """The items that are read: all of them without a bound."""
+        """Return the items that are read: all of them without a bound."""
         if not self._minimum or not self._items:
             return self._items
         texts = Grounding(self._takeaways(), language_of(document.read)).narrowed(document.read)
@@ -301,18 +301,18 @@ class Completer:
         document.anchor = document.next_anchor
 
     def _anchor(self, document: Document) -> None:
-        """Begin the part that is read anew where the cursor has left it."""
+        """Move the start of the part that is read, where little of it is left or it has outgrown the row."""
         room = self._room(self._reference)
         has_little = document.anchor > 0 and len(document.read) < 8 * room and len(self._ids(document)) < LITTLE
         if has_little or self._outgrown(document, room):
             document.anchor = self._start(document)
 
     def _room(self, reference: Reference) -> int:
-        """For what is read of the text."""
+        """Return how many tokens of the text a row has room for."""
         return self._model.slots.context - len(reference.ids) - _beside(self._maximum) + MIN_WINDOW
 
     def _outgrown(self, document: Document, maximum: int) -> bool:
-        """Whether more than `maximum` tokens are read of the text; a token has eight characters at most, as a rule."""
+        """Tell whether over `maximum` tokens of the text are read; a token has at most eight characters, as a rule."""
         return len(document.read) > 8 * maximum or len(self._ids(document)) > maximum
 
     def _start(self, document: Document) -> int:
@@ -327,5 +327,5 @@ class Completer:
 
 
 def _beside(maximum: int) -> int:
-    """Tokens of a row beside the reference: the least of a window, typed letters, what is decoded ahead of them."""
+    """Return the tokens of a row beside the reference: the least window, typed letters, and what is decoded ahead."""
     return MIN_WINDOW + 3 * maximum + PART

@@ -1,7 +1,7 @@
-"""Greedy decoding along a row: what is proposed is verified several tokens a pass, and typed letters are spelled first.
+"""Greedy decoding along a row: proposed tokens are verified several a pass, and typed letters are spelled first.
 
 Law: the tokens are those of plain greedy decoding from a fresh row, whatever was proposed and whatever the row held.
-What is proposed is what followed like words elsewhere (Proposals), and the paths that were decoded before (Kept).
+Proposed are what followed like words elsewhere (Proposals), and the paths that were decoded before (PathCache).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Rivals = tuple[tuple[int, float], ...]  # tokens that might have stood in anothe
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """`tokens` follow the window: its typed letters first, then what the model would go on with; `ended` by its end.
+    """Decoded `tokens` after a window: its typed letters first, then the continuation; `ended` where the text ends.
 
     `chances` are the probabilities of these tokens, whatever letters they were bound to, and `rivals` those of others.
 
@@ -54,11 +54,11 @@ class Path:
     rivals: tuple[Rivals, ...] = ()
 
     def text(self, token_texts: TokenTexts) -> str:
-        """What the tokens add to the window's text."""
+        """Return what the tokens add to the window's text."""
         return token_texts.text(self.tokens)
 
     def spelling(self, token_texts: TokenTexts) -> int:
-        """How many of the tokens spell nothing but typed letters."""
+        """Return how many of the tokens spell nothing but typed letters."""
         length = 0
         for count, token in enumerate(self.tokens):
             length += len(token_texts.of(token))
@@ -67,7 +67,7 @@ class Path:
         return len(self.tokens)
 
     def along(self, window: Window, token_texts: TokenTexts) -> Path | None:
-        """The same path from a window further on; None where that does not lie on it, or is tokenised otherwise."""
+        """Return the same path from a later window; None where that is not on it, or is tokenised otherwise."""
         written = window.text.removeprefix(self.window.text)
         if len(self.window.text) + len(written) != len(window.text):
             return None
@@ -80,9 +80,10 @@ class Path:
         return rest if rest.tokens and rest.text(token_texts).startswith(window.typed) else None
 
     def suggested(self, token_texts: TokenTexts, maximum: int, minimum: float = 0.0) -> str | None:
-        """To the end of the line or sentence, or `maximum` tokens beyond typed letters; None while not known.
+        """Return the text to the end of the line or sentence, or of `maximum` tokens beyond typed letters.
 
-        It ends sooner, with a whole word, where all of it is right with a chance of less than `minimum`.
+        It ends sooner, with a whole word, where all of it is right with a chance of less than `minimum`. None while it
+        is not known.
         """
         spelled = self.spelling(token_texts)
         length, typed = spelled + maximum, len(self.window.typed)
@@ -95,7 +96,7 @@ class Path:
         return whole if border is not None or self.ended or len(self.tokens) >= length else None
 
     def copied(self, start: int, token_texts: TokenTexts) -> float:
-        """How likely the typed letters from `start` on follow, which copy the one sentence that can be meant."""
+        """Return how likely the typed letters from `start` on are, as a copy of the one sentence that can be meant."""
         chance, length = 1.0, 0
         for token, each in zip(self.tokens, self.chances, strict=True):
             length += len(token_texts.of(token))
@@ -106,7 +107,7 @@ class Path:
         return chance
 
     def _sure(self, spelled: int, token_texts: TokenTexts, minimum: float) -> int:
-        """How many of the tokens are together likelier than `minimum`, among all that fit the typed letters."""
+        """Return how many of the tokens are together likelier than `minimum`, among all that fit the typed letters."""
         chance, left = 1.0, self.window.typed
         for at, token in enumerate(self.tokens):
             chance *= self._chance(at, left, token_texts)
@@ -116,9 +117,10 @@ class Path:
         return len(self.tokens)
 
     def _chance(self, at: int, typed: str, token_texts: TokenTexts) -> float:
-        """Of a token, given the letters that it and those behind it spell.
+        """Return the chance of a token, given the letters that it and those after it spell.
 
-        Its rivals are those that fit them, and of what is not kept a share that each letter makes smaller.
+        It is taken among its rivals that fit these letters, and a share of the tokens that are not stored, which each
+        letter makes smaller.
         """
         chance, rivals = self.chances[at], self.rivals[at] if self.rivals else ()
         if not typed:
@@ -133,7 +135,7 @@ def _fits(text: str, typed: str) -> bool:
 
 
 def _whole_words(text: str, end: int) -> str:
-    """As much of a text up to `end` as ends with a word, or with what stands behind one."""
+    """Return as much of a text up to `end` as ends with a word, or with what follows one."""
     if end >= len(text):
         return text
     cut = max(0, end)
@@ -143,7 +145,7 @@ def _whole_words(text: str, end: int) -> str:
 
 
 def _border(text: str) -> int | None:
-    """Where the first line or sentence ends for certain: something follows it."""
+    """Return where the first line or sentence ends for certain, as something follows it; None where none does."""
     line = _LINE.search(text)
     ends = [] if line is None else [line.start()]
     ends += [end for _, end in sentences(text) if text[:end].strip() and text[end:].strip()]
@@ -156,10 +158,10 @@ Supports = Callable[[str, str], bool]  # whether a number may stand behind a tex
 def as_known(
     suggestion: str, written: str, known: str, *, names: bool = True, supports: Supports = lambda *_: True
 ) -> str:
-    """A suggestion up to the first number, or name, that is not in what is `known`; `written` stands before it.
+    """Return a suggestion up to the first number, or name, that is not in what is `known`; `written` precedes it.
 
-    A name is a word with a capital letter that no sentence begins with; not all `names` are to be known in a language
-    that writes other words so, too. What is known `supports` a number where it is not one of another fact.
+    A name is a word with a capital letter that does not begin a sentence; `names` is false for a language that writes
+    other words so, too. `supports` tells whether a known number may follow, that is, does not belong to another fact.
     """
     before = written[-_BEFORE:]
     text = before + suggestion
@@ -189,10 +191,10 @@ TRIED = 8  # places that are spelled out against what is typed
 
 
 class Proposals(Lookup):
-    """What may follow the cursor, by what followed like words elsewhere."""
+    """The tokens that may follow the cursor, by what followed like words elsewhere."""
 
     def propose(self, before: Sequence[int], typed: str, token_texts: TokenTexts) -> list[int]:
-        """At most MAX_PROPOSED tokens that followed the end of `before` elsewhere; such as spell `typed` first."""
+        """Return at most MAX_PROPOSED tokens that followed the end of `before` elsewhere; they spell `typed` first."""
         depth = self.depth(before, DEPTH)
         if typed:
             fits = np.isin(self.ids, token_texts.fitting(typed))
@@ -203,7 +205,7 @@ class Proposals(Lookup):
 
 
 def _best(worth: Ids) -> list[int]:
-    """The places that are worth most, the last ones first."""
+    """Return the places that are worth most, best first; of equal ones the last first."""
     order = np.argsort(worth, kind="stable")[::-1][:TRIED]
     return [int(place) for place in order if worth[place] > 0]
 
@@ -219,7 +221,7 @@ LATE = 128  # of them that proposals are taken from
 
 
 class PathCache:
-    """The paths behind one reference."""
+    """The paths decoded after one reference."""
 
     def __init__(self, token_texts: TokenTexts) -> None:
         self._token_texts = token_texts
@@ -228,11 +230,11 @@ class PathCache:
         self._earlier: list[Path] = []
 
     def late(self) -> list[Path]:
-        """Those that were put last, the very last one last: behind this reference or behind earlier ones."""
+        """Return the paths that were stored last, the latest at the end: of this reference or of earlier ones."""
         return [*self._earlier, *self._paths.values()][-LATE:]
 
     def put(self, reference: Reference, path: Path) -> None:
-        """Keep a path, unless a longer one is here."""
+        """Store a path, unless a longer one is here."""
         self._begin(reference)
         place = path.window.text, path.window.typed
         known = self._paths.pop(place, None)
@@ -241,7 +243,7 @@ class PathCache:
             del self._paths[next(iter(self._paths))]
 
     def find(self, reference: Reference, window: Window) -> Path | None:
-        """A path from this window, as far as one is known."""
+        """Return a path from this window, as far as one is known."""
         self._begin(reference)
         known = self._paths.get((window.text, window.typed))
         if known is not None:
@@ -270,7 +272,7 @@ class Row:
         self.passes = 0  # made so far
 
     def begin(self, ids: Sequence[int]) -> list[int]:
-        """Roll back to what the row shares with `ids`; what is missing of them, at least the last. Raises Busy."""
+        """Roll back to what the row shares with `ids`; return the missing ones, at least the last. Raises Busy."""
         if self._row is None:
             (self._row,) = self._model.slots.take(1)
         common = common_prefix_length(self._held, ids[:-1])
@@ -279,7 +281,7 @@ class Row:
         return list(ids[common:])
 
     def append(self, ids: list[int], *, every: bool = False) -> Prefill[NDArray[np.float32]]:
-        """Read `ids` in one pass: probabilities [places, vocabulary] behind the last of them, or behind every one."""
+        """Read `ids` in one pass; return probabilities [places, vocabulary] after the last, or after every one."""
         assert self._row is not None
         behind = yield Segment([self._row], [ids], every)
         self._held += ids
@@ -294,7 +296,7 @@ class Row:
 
 
 def read(row: Row, ids: Sequence[int], leave: int = 0) -> Prefill[None]:
-    """Read what the row lacks of `ids`, in short parts, but for the last `leave`."""
+    """Read what the row lacks of `ids`, in short parts, except the last `leave`."""
     missing = row.begin(ids)
     until = len(missing) - leave
     for first in range(0, until, PART):
@@ -311,9 +313,9 @@ def complete(
     proposals: Proposals,
     enough: Callable[[Path], bool],
 ) -> Prefill[Path]:
-    """Lengthen `path`, whose window stands behind `reference`, until it is `enough` or ends.
+    """Extend `path`, whose window follows `reference`, until it is `enough` or ends.
 
-    When it is interrupted it is returned as far as it has come: who types along it need not begin again.
+    When it is interrupted, the path is returned as far as it has come: further typing along it need not begin again.
     """
     prompt = [*reference, *path.window.ids]
     while not path.ended and not enough(path):
@@ -338,7 +340,7 @@ def _verified(
     eos: Sequence[int],
     enough: Callable[[Path], bool],
 ) -> Path:
-    """The path with the likeliest token behind it, and further ones as long as they are the proposed ones."""
+    """Return the path with the likeliest next token, and further ones as long as they are the proposed ones."""
     for at, probabilities in enumerate(behind):
         token = _likeliest(probabilities, _untyped(path, token_texts), token_texts)
         if token in eos:
@@ -362,13 +364,13 @@ def _likeliest(probabilities: NDArray[np.float32], typed: str, token_texts: Toke
 
 
 def _rivals(probabilities: NDArray[np.float32], chosen: int) -> Rivals:
-    """The likeliest tokens beside the chosen one, however unlikely that is."""
+    """Return the likeliest tokens beside the chosen one, however unlikely that is."""
     likely = np.flatnonzero(probabilities >= RARE)
     order = likely[np.argsort(-probabilities[likely], kind="stable")][: RIVALS + 1]
     return tuple((int(token), float(probabilities[token])) for token in order if token != chosen)[:RIVALS]
 
 
 def _untyped(path: Path, token_texts: TokenTexts) -> str:
-    """What is left to be spelled of the typed letters."""
+    """Return the typed letters that are still to be spelled."""
     spelled = sum(len(token_texts.of(token)) for token in path.tokens[: len(path.window.typed)])
     return path.window.typed[spelled:]

@@ -1,8 +1,8 @@
-"""When memory is asked for again: the context has changed by more than τ tokens since it was asked for last, or at all
-when its writer pauses.
+"""The decision when memory is asked for again: once the context has changed by more than τ tokens since the last time.
 
-Token-level Levenshtein distance (HybridRAG §3.2); only what is new of the context is the query. One request at a time,
-and whatever the context is by its end is asked for next.
+When its writer pauses, any change is enough. The distance is the token-level Levenshtein distance (HybridRAG §3.2);
+only what is new of the context is the query. One request runs at a time, and whatever the context is by its end is
+asked for next.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ PAUSED_WORDS = 8  # of a query at a pause, of which few may be new
 
 
 class Coordinator:
-    """Pure: it is shown the context, and says what to ask."""
+    """A pure object: it is shown the context, and returns what to ask."""
 
     def __init__(self, threshold: Threshold) -> None:
-        """τ in tokens; "auto" is less after a reply that brought something new, and more after one that did not."""
+        """Set τ in tokens; "auto" lowers it after a reply that brought something new, and raises it after others."""
         self.tau = FIRST if threshold == "auto" else threshold
         self.waiting = False  # for a reply
         self._sets_itself = threshold == "auto"
@@ -34,7 +34,7 @@ class Coordinator:
         self._answered = ""  # and at the last one that was answered
 
     def ask(self, ids: Sequence[int], text: str, *, paused: bool = False) -> str:
-        """The query where memory is to be asked for; else "". `ids` and `text` are the context as it stands now.
+        """Return the query where memory is to be asked for, else "". `ids` and `text` are the context as it is now.
 
         Where the writer has `paused` a word that is new is enough, and is asked for with those before it.
         """
@@ -50,13 +50,13 @@ class Coordinator:
         return query
 
     def replied(self, news: int) -> None:
-        """The request has ended, and brought so many new takeaways."""
+        """Note that the request has ended, and brought so many new takeaways."""
         self.waiting, self._answered = False, self._text
         if self._sets_itself:
             self.tau = max(MINIMUM, self.tau // 2) if news else min(MAXIMUM, self.tau * 2)
 
     def failed(self) -> None:
-        """The request has ended without a reply: what it asked for is part of the next query."""
+        """Note that the request has ended without a reply: what it asked for is part of the next query."""
         self.waiting = False
 
     def _is_new(self, ids: Sequence[int]) -> bool:
@@ -64,7 +64,7 @@ class Coordinator:
 
 
 def new_part(old: str, new: str) -> str:
-    """The last words of what `new` has and `old` has not, all of them whole; at most MAX_QUERY_WORDS."""
+    """Return the last words of what `new` has and `old` has not, all of them whole; at most MAX_QUERY_WORDS."""
     start = common_prefix_length(old, new)
     end = common_prefix_length(old[start:][::-1], new[start:][::-1])
     while 0 < start < len(new) and not (new[start].isspace() or new[start - 1].isspace()):

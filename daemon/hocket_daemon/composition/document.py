@@ -12,7 +12,7 @@ BEHIND = 200  # characters behind the cursor that are looked at
 
 @dataclass(slots=True)
 class Document:
-    """`anchor` is where the part that is read begins, and `next_anchor` where the part begins that is read next.
+    """A text and its cursor; `anchor` is where the part begins that is read, `next_anchor` where that begins next.
 
     Both keep their places in the text when something changes before them.
     """
@@ -25,12 +25,12 @@ class Document:
 
     @classmethod
     def of(cls, whole: Compose) -> Document:
-        """Raises BadRequest for a cursor outside the text."""
+        """Make a document of a whole text. Raises BadRequest for a cursor outside the text."""
         _check(whole.text, whole.cursor)
         return cls(whole.text, whole.cursor, whole.version)
 
     def apply(self, edit: Edit) -> bool:
-        """Make a change; False where it is one of another version. Raises BadRequest for one outside the text."""
+        """Make a change; return False for one of another version. Raises BadRequest for one outside the text."""
         if edit.base != self.version:
             return False
         end = edit.at + edit.removed
@@ -44,17 +44,17 @@ class Document:
 
     @property
     def read(self) -> str:
-        """What is read of the text before the cursor; empty where the cursor stands before the anchor."""
+        """The text that is read before the cursor; empty where the cursor stands before the anchor."""
         return self.text[self.anchor : self.cursor]
 
     @property
     def behind(self) -> str:
-        """What follows the cursor."""
+        """The text that follows the cursor, up to BEHIND characters."""
         return self.text[self.cursor : self.cursor + BEHIND]
 
 
 def _moved(anchor: int, edit: Edit) -> int:
-    """Where an anchor is behind a change."""
+    """Return where an anchor is after a change."""
     if edit.at + edit.removed <= anchor and edit.at < anchor:
         return anchor + len(edit.inserted) - edit.removed
     return min(anchor, edit.at)

@@ -1,4 +1,4 @@
-"""The cloud's part: takeaways of its documents for a query, written by a model, or the sentences nearest it."""
+"""The cloud's part of composition: takeaways of its documents for a query, from a model, or the nearest sentences."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Writer:
 
 
 class Follower:
-    """One request of a device's; it ends with its answer."""
+    """The work on one request of a device; it ends with its answer."""
 
     has_read = True
     steps = 0
     leads = True  # the device waits
 
     def __init__(self, services: Services, asked: MemoryRequest, peer: Peer, writer: Writer | None) -> None:
-        """Without a `writer` takeaways are extracts."""
+        """Prepare the answer; without a `writer` takeaways are extracts."""
         self.id = asked.session
         self.closed = False
         self._asked = asked
@@ -55,35 +55,35 @@ class Follower:
             self._lookups.search(self._asked.query, self._asked.k, "", self._on_passages)
 
     def receive(self, message: Message) -> None:
-        """A device says nothing more of it."""
+        """Ignore the message: a device says nothing more of its request."""
 
     def reopen(self, _: Message, peer: Peer) -> None:
-        """It asks again: the answer goes where it asks from."""
+        """Handle the request again: the answer goes to where it was asked from last."""
         self._peer = peer
 
     def end(self, _: Message) -> None:
-        """The device wants no answer any more."""
+        """Close: the device wants no answer any more."""
         self.close()
 
     def on_peer(self, up: bool, reason: HocketError | None) -> None:
-        """A cloud is told nothing of a device's link."""
+        """Do nothing: a cloud is told nothing of a device's link."""
 
     def due_s(self) -> float:
-        """When `tick` is next needed; retrieval keeps its own deadline."""
+        """Return the time at which `tick` is next needed; retrieval keeps its own deadline."""
         return self._due_s
 
     def tick(self, now: float) -> None:
-        """End a text that takes too long: what is written by then counts."""
+        """End a text that takes too long: what is written by then is used."""
         if now >= self._due_s and self._generating is not None:
             self._due_s = inf
             self._generating.cancel()
 
     def cancel(self) -> None:
-        """As close."""
+        """Do the same as `close`."""
         self.close()
 
     def close(self) -> None:
-        """Nobody waits any more."""
+        """Stop: nobody waits any more."""
         self.closed = True
         self._lookups.close()
         if self._generating is not None:
@@ -96,7 +96,7 @@ class Follower:
             self.close()
 
     def record(self) -> Facts:
-        """How much was found, and who wrote it; nothing of the query."""
+        """Return how much was found, and who wrote it; nothing of the query."""
         found = {"takeaways": len(self._memory.takeaways), "generator": self._memory.generator} if self._memory else {}
         return {**found, "seconds": round(time.monotonic() - self._began_s, 3)}
 
@@ -118,7 +118,7 @@ class Follower:
             self._write(outcome.passages)
 
     def _write(self, passages: list[Passage]) -> None:
-        """A text that cannot be believed, or does not come in time, gives way to an extract."""
+        """Have takeaways written; a text that cannot be believed, or is late, gives way to an extract."""
         assert self._writer is not None
         name, token_texts = self._writer.name, list[str]()
         sampling = Sampling(temperature=0.0, max_tokens=TOKENS * len(passages))

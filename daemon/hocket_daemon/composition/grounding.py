@@ -1,4 +1,4 @@
-"""Which known sentence the one that is typed goes on with, and which values that lets it bring.
+"""The known sentence that the typed one goes on with, and the values that it allows to be suggested.
 
 Facts that are nearly alike differ in few words, such as a name: those of them that were typed decide. Where they do
 not, nothing is decided: a value of another fact is worse than none. Pure.
@@ -31,7 +31,7 @@ _NAMES = re.compile(rf"{_CAPITAL}(?:[ \t]+{_CAPITAL})*")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A known one: `stems` of its telling words, all `words` and those with digits, `names` its runs of such words."""
+    """A known sentence: `stems` of its telling words, all `words`, those with digits, and its capitalised `names`."""
 
     text: str
     stems: frozenset[str]
@@ -41,15 +41,15 @@ class Sentence:
 
 
 class Grounding:
-    """Known sentences: takeaways, and those of the text itself."""
+    """The known sentences: takeaways, and those of the text itself."""
 
     def __init__(self, known: Iterable[str], language: str) -> None:
-        """`language` is that of the text, whose small words tell nothing."""
+        """Analyse the `known` sentences; `language` is that of the text, whose small words are ignored."""
         self._sentences = [_sentence(text, language) for text in dict.fromkeys(known)]
         self._language = language
 
     def narrowed(self, written: str) -> list[str]:
-        """The sentences to be read before a text: where several have values, those that its last one is about."""
+        """Return the sentences to read before a text: where several have values, those that its last one is about."""
         current, *_ = _last_sentences(written)
         pool = [each for each in self._sentences if not each.numbers or _is_open(each, current)]
         found, _ = self._meant(written, pool)
@@ -58,7 +58,7 @@ class Grounding:
         return [each.text for each in (found if decides else self._sentences)]
 
     def value(self, written: str) -> str:
-        """The value behind what was typed of the one sentence that is meant; empty where there is no such one."""
+        """Return the value that follows what was typed of the one sentence that is meant; empty where there is none."""
         current, *_ = _last_sentences(written)
         pool = [each for each in self._sentences if _is_open(each, current)]
         found, typed = self._meant(written, pool)
@@ -66,7 +66,7 @@ class Grounding:
         return values.pop() if len(values) == 1 else ""
 
     def has(self, number: str, written: str) -> bool:
-        """Whether a word with a digit may follow a text: every sentence that may be meant has it."""
+        """Tell whether a word with a digit may follow a text: every sentence that may be meant has it."""
         current, *_ = _last_sentences(written)
         word = number.lower()  # it may be the last of a value that has it twice, such as 19:19
         pool = [each for each in self._sentences if word in each.numbers or _is_open(each, current)]
@@ -74,9 +74,9 @@ class Grounding:
         return bool(found) and all(word in each.numbers for each in found)
 
     def _meant(self, written: str, pool: Sequence[Sentence]) -> tuple[list[Sentence], frozenset[str]]:
-        """Those that the last sentence of a text may be about, and what of it tells.
+        """Return the sentences that the last sentence of a text may be about, and the stems that decide it.
 
-        Where that is in all of them, the sentences before it tell, too.
+        Where these stems are in all of them, the sentences before the last one decide, too.
         """
         current, *earlier = _last_sentences(written)
         typed = _sentence(current, self._language)
@@ -87,7 +87,7 @@ class Grounding:
         return _best(found, stems), stems
 
     def _is_of_another(self, known: Sentence, typed: Sentence) -> bool:
-        """Whether each name of a sentence is another one than is typed; German writes all nouns like names."""
+        """Tell whether other names were typed than a sentence has; False in German, where all nouns look like names."""
         if self._language == "german" or not known.names or not typed.names:
             return False
         return not any(
@@ -96,12 +96,12 @@ class Grounding:
 
 
 def earlier_sentences(written: str) -> list[str]:
-    """The sentences and lines before the one that is typed, of the last SEEN characters."""
+    """Return the sentences and lines before the one that is typed, of the last SEEN characters."""
     return _split(written[-SEEN:])[:-1]
 
 
 def rest_of(value: str, written: str) -> str:
-    """What is left to be typed of a value at the end of a text, with the blank before it; empty where none fits."""
+    """Return what is left to type of a value at the end of a text, with the blank before it; empty where none fits."""
     for count in range(len(value), 0, -1):
         if written.endswith(value[:count]) and not written[:-count][-1:].isalnum():
             return value[count:]
@@ -111,12 +111,12 @@ def rest_of(value: str, written: str) -> str:
 
 
 def _last_sentences(written: str) -> list[str]:
-    """The one that is typed, and then those before it, the last one first."""
+    """Return the sentence that is typed, and then those before it, the last one first."""
     return _split(written[-SEEN:])[: -EARLIER - 2 : -1]
 
 
 def _split(text: str) -> list[str]:
-    """Sentences and lines; the last one is empty where one has just ended."""
+    """Return sentences and lines; the last one is empty where one has just ended."""
     lines = _LINE.split(text)
     parts = [part for line in lines for start, end in sentences(line) if (part := line[start:end].strip())]
     *_, (start, _) = sentences(lines[-1])
@@ -124,7 +124,7 @@ def _split(text: str) -> list[str]:
 
 
 def _best(pool: Sequence[Sentence], typed: frozenset[str]) -> list[Sentence]:
-    """Those that have about as much of what is typed as the best; rare words count more, what all have little."""
+    """Return the sentences that have about as much of what is typed as the best; rare words count more."""
     held = [each.stems & typed for each in pool]
     frequency = Counter(stem for stems in held for stem in stems)
     scores = [sum(log((len(pool) + 0.5) / frequency[stem]) for stem in sorted(stems)) for stems in held]
@@ -134,12 +134,12 @@ def _best(pool: Sequence[Sentence], typed: frozenset[str]) -> list[Sentence]:
 
 
 def _is_open(known: Sentence, current: str) -> bool:
-    """Whether a sentence has a number that does not stand in the one that is typed."""
+    """Tell whether a sentence has a number that is not in the one that is typed."""
     return not known.numbers <= {word.lower() for word in _WORD.findall(current)}
 
 
 def _next_value(known: Sentence, typed: frozenset[str], language: str) -> str:
-    """The value behind the last word that is typed of a sentence before any, where most of what tells before it is."""
+    """Return the value after the last typed word that has one after it; empty if too few telling words precede it."""
     ends = [word.end() for word in _WORD.finditer(known.text) if not typed.isdisjoint(telling_stems(word[0], language))]
     value = next((found for end in reversed(ends) if (found := _VALUE.search(known.text, end))), None)
     if value is None:

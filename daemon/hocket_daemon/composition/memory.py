@@ -1,4 +1,4 @@
-"""What is remembered of documents: takeaways in the order in which they came, up to a number of tokens (M)."""
+"""The memory of documents: takeaways in the order in which they came, up to a number of tokens (M)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hocket_bus.messages import Side, Takeaway
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A takeaway, whose documents it is from, and how many tokens it has."""
+    """A takeaway, the side whose documents it is from, and how many tokens it has."""
 
     side: Side
     takeaway: Takeaway
@@ -18,17 +18,17 @@ class Item:
 
 
 class Takeaways:
-    """First in, first out; no takeaway is in it twice (paper §3.2)."""
+    """A first-in, first-out store of takeaways; no takeaway is in it twice (paper §3.2)."""
 
     def __init__(self, capacity: int, count: Callable[[str], int]) -> None:
-        """`capacity` in tokens, as `count` counts them."""
+        """Set the `capacity` in tokens, as `count` counts them."""
         self.items: tuple[Item, ...] = ()
         self.changed_s: float | None = None  # when something new came last
         self._capacity = capacity
         self._count = count
 
     def add(self, side: Side, takeaways: Sequence[Takeaway], now_s: float) -> list[Takeaway]:
-        """Take those that are new; they are returned. What is told again counts as told last."""
+        """Add takeaways and return those that are new. One that comes again counts as the latest."""
         given = {takeaway.text: takeaway for takeaway in takeaways}
         known = {item.takeaway.text: item for item in self.items}
         kept = [item for item in self.items if item.takeaway.text not in given]
@@ -40,7 +40,7 @@ class Takeaways:
         return new
 
     def _fitting(self, items: Iterable[Item]) -> tuple[Item, ...]:
-        """The last ones that have room; one that never would have any is left out."""
+        """Return the last items that have room; one that never would have any is left out."""
         room, kept = self._capacity, []
         for item in reversed([each for each in items if each.tokens <= self._capacity]):
             room -= item.tokens

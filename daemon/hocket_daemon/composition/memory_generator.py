@@ -1,4 +1,4 @@
-"""Key takeaways that a language model writes (HybridRAG §3.3.2, Table 1): what it is asked, what is believed of it."""
+"""Key takeaways that a language model writes (HybridRAG §3.3.2, Table 1): its prompt, and what is believed of it."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ TOKENS = 80  # that a paragraph's takeaways may have
 
 
 def question(passages: Sequence[Passage]) -> str:
-    """The prompt for all passages at once."""
+    """Return the prompt for all passages at once."""
     paragraphs = (f"P{number}: {' '.join(each.text.split())}\n" for number, each in enumerate(passages, start=1))
     return f"{_ASKED}{''.join(paragraphs)}Key Takeaways: ### P1:\n"
 
 
 def believed(written: str, passages: Sequence[Passage], maximum: int) -> list[Takeaway]:
-    """The takeaways in a model's text that are sentences and have no name and no number but their passage's.
+    """Return the takeaways in a model's text that are sentences and have no name and no number but their passage's.
 
-    Those of the first passage come first; a text that says nothing to go by gives none.
+    Those of the first passage come first; a text without usable sentences gives none.
     """
     found: dict[str, Takeaway] = {}
     for passage, part in _parts(written, passages):
@@ -38,7 +38,7 @@ def believed(written: str, passages: Sequence[Passage], maximum: int) -> list[Ta
 
 
 def _parts(written: str, passages: Sequence[Passage]) -> Iterator[tuple[Passage, str]]:
-    """Each passage's part of the text; the first one's head stands in the prompt."""
+    """Yield each passage and its part of the text; the first one's heading is in the prompt."""
     heads = list(_HEAD.finditer(written))
     yield passages[0], written[: heads[0].start() if heads else None]
     for at, head in enumerate(heads):

@@ -1,4 +1,4 @@
-"""Composition, Hybrid-RACA's way: a device completes prose, a cloud writes memory for it.
+"""The mode `composition`, Hybrid-RACA's way: a device completes prose, a cloud writes memory for it.
 
 A text is no question: what a client types comes in by the composition service alone. What passes between the sides is
 here.
@@ -18,7 +18,7 @@ from .settings import Generator, GeneratorSettings
 
 
 class CompositionMode:
-    """Opens the cloud's sessions."""
+    """The mode of the cloud's sessions, which write memory."""
 
     name = "composition"
     opens: tuple[type[Message], ...] = (MemoryRequest,)
@@ -27,13 +27,13 @@ class CompositionMode:
     ends: tuple[type[Message], ...] = ()
 
     def __init__(self, services: Services, settings: GeneratorSettings) -> None:
-        """Raises BadConfiguration."""
+        """Choose the writer of memory. Raises BadConfiguration."""
         self._services = services
         self._rows = 1 if settings.generator == "model" else 0
         self._writer = _writer(services, settings.generator)
 
     def rows_of(self, _: Message) -> int:
-        """An extract needs no model, and a server's text none of this daemon's."""
+        """Return the rows for a request: an extract needs no model, and a server's text none of this daemon's."""
         return self._rows
 
     def accept(self, opening: Message, peer: Peer) -> Follower:
@@ -44,7 +44,7 @@ class CompositionMode:
         return follower
 
     def refusal(self, opening: Message, error: HocketError) -> Message:
-        """This side has no memory to give now."""
+        """Return the refusal: this side has no memory to give now."""
         assert isinstance(opening, MemoryRequest)
         return refused(error, opening.session, 0)
 

@@ -1,4 +1,4 @@
-"""Which model completes texts on this machine: the one that answers, where it is quick enough here, or a small one.
+"""The choice of the model that completes texts on this machine: the one that answers, if quick enough, or a small one.
 
 Measured once, at the start. Other programs start then, too, so the quickest of several passes counts.
 """
@@ -21,14 +21,14 @@ PASSES = 6  # the first ones pay for what is made once
 
 
 class ModelChoice(NamedTuple):
-    """`model` as under `[composition]`, empty for the one that answers; and why that."""
+    """The `model` as under `[composition]`, empty for the one that answers, and why it was chosen."""
 
     model: str
     why: str
 
 
 def chosen(model: str, answering: LanguageModel, quick_s: float = QUICK_S) -> ModelChoice:
-    """What `[composition] model` means here; nothing is smaller than the bundled model, so that is not measured."""
+    """Choose the model that `[composition] model` means here; the bundled one, the smallest, is not measured."""
     if model != AUTO:
         return ModelChoice(model, "")
     if answering.name in (BUNDLED, *TUNED.values()):
@@ -41,7 +41,7 @@ def chosen(model: str, answering: LanguageModel, quick_s: float = QUICK_S) -> Mo
 
 
 def suggestion_s(model: LanguageModel) -> float:
-    """Of a suggestion each of whose tokens takes a pass of its own."""
+    """Return the seconds of a suggestion each of whose tokens takes a pass of its own."""
     ids, rows = model.prompt(TEXT, "complete"), model.slots.take(1)
     try:
         model.read([Segment(rows, [ids[:-PASSES]])])

@@ -1,4 +1,4 @@
-"""What stands before the text that is typed: memory as a reference."""
+"""The prompt before the text that is typed: memory as a reference."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ _PLAIN = "{}\n\n"
 
 
 def reference_text(takeaways: Iterable[str], behind: str, *, instructed: bool) -> str:
-    """The reference of takeaways, and of the text behind the cursor; empty where there are none.
+    """Return the reference of takeaways, and of the text behind the cursor; empty where there are none.
 
-    An `instructed` model is told what it is for; one that only goes on with texts copies less behind an instruction.
+    An `instructed` model is told what the reference is for; one that only continues texts copies less after an
+    instruction.
     """
     parts = [*takeaways, *([behind.strip()] if behind.strip() else [])]
     return (_INSTRUCTED if instructed else _PLAIN).format(" ".join(parts)) if parts else ""

@@ -1,4 +1,4 @@
-"""What is taken out of a query before it leaves: it is about somebody, and no document is found by it."""
+"""Redaction of a query before it leaves: what is about somebody goes, as no document is found by it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _GONE = "…"
 
 
 class Redaction:
-    """Mail addresses, long numbers, and what the owner names."""
+    """The redaction of mail addresses, long numbers, and what the owner names."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
-        """Regular expressions. Raises BadConfiguration."""
+        """Compile the owner's regular expressions. Raises BadConfiguration."""
         try:
             self._patterns = (*_ALWAYS, *(re.compile(pattern) for pattern in patterns))
         except re.error as error:
             raise BadConfiguration(f"[composition] redact: {error}", "mend the regular expression") from error
 
     def __call__(self, text: str) -> str:
-        """The text with … in their places."""
+        """Return the text with … in place of what is redacted."""
         for pattern in self._patterns:
             text = pattern.sub(_GONE, text)
         return text

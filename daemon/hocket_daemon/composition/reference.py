@@ -1,4 +1,4 @@
-"""What stands before the typed text in a row: memory, and the text behind the cursor."""
+"""The part of a row before the typed text: memory, and the text behind the cursor."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SEEN = 80  # characters behind the cursor by which a reference is judged to hav
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """`ids` are read before any text; `changed_s` is when the newest of `items` came, None where there are none."""
+    """The `ids` that are read before any text; `changed_s` is when the newest of `items` came, None without items."""
 
     ids: list[int]
     items: tuple[Item, ...] = ()
@@ -29,17 +29,17 @@ class Reference:
     unread: int = 0  # of `items`, the oldest ones, for which there was no room
 
     def is_for(self, items: Sequence[Item], behind: str) -> bool:
-        """Whether it has that memory, and the text behind the cursor."""
+        """Tell whether the reference has that memory, and the text behind the cursor."""
         seen = behind[:_SEEN].strip()
         return self.items == tuple(items) and seen in self.behind and bool(seen) == bool(self.behind.strip())
 
     @property
     def text(self) -> str:
-        """What is read of memory."""
+        """The text of the takeaways that are read."""
         return " ".join(item.takeaway.text for item in self.items[self.unread :])
 
     def sources(self, written: str, suggestion: str) -> list[Source]:
-        """The documents whose takeaways have most words of a suggestion that were not written before; perhaps none."""
+        """Return the documents whose takeaways have most of a suggestion's words not yet written; perhaps none."""
         words = _content_words(suggestion) - _content_words(written)
         read = self.items[self.unread :]
         shared = [len(words & _content_words(item.takeaway.text)) for item in read]
@@ -49,17 +49,17 @@ class Reference:
 
 
 class Reader(Protocol):
-    """Whoever reads a reference: a model, or what is to become one."""
+    """The reader of a reference: a model, or what is to become one."""
 
     def layout(self, task: Task, system: str = "") -> Layout:
-        """How a passage and a question are laid out."""
+        """Return how a passage and a question are laid out."""
 
     def prompt(self, text: str, task: Task) -> list[int]:
-        """Ids of a whole prompt."""
+        """Return the ids of a whole prompt."""
 
 
 def make_reference(reader: Reader, items: tuple[Item, ...], behind: str, changed_s: float | None) -> Reference:
-    """At least one id: the model's first one, or a line's end."""
+    """Make a reference of at least one id: the model's first one, or a line's end."""
     layout = reader.layout("complete")
     instructed = reader.prompt("", "answer") != reader.prompt("", "complete")  # it has a chat template
     text = reference_text([item.takeaway.text for item in items], behind, instructed=instructed)
@@ -70,7 +70,7 @@ def make_reference(reader: Reader, items: tuple[Item, ...], behind: str, changed
 def fitting_reference(
     reader: Reader, items: tuple[Item, ...], behind: str, changed_s: float | None, maximum: int
 ) -> Reference:
-    """One of at most `maximum` ids: the oldest takeaways are left out for it, and then the end of `behind`."""
+    """Make a reference of at most `maximum` ids: the oldest takeaways are left out for it, then the end of `behind`."""
     unread, seen = 0, behind
     reference = make_reference(reader, items, behind, changed_s)
     while len(reference.ids) > maximum and (unread < len(items) or seen):

@@ -24,7 +24,7 @@ EXTRACTIVE = "extractive"
 
 
 class Remembering:
-    """Shown the context, it asks; whatever is new is told by `told(side, takeaways, generator)`."""
+    """The requests of one text, made as its context changes; news goes to `on_memory(side, takeaways, generator)`."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Remembering:
         on_memory: Callable[[Side, list[Takeaway], str], None],
         on_ended: Callable[[], None],
     ) -> None:
-        """`on_ended` is told that a request has ended, with or without memory."""
+        """Begin without requests; `on_ended` is called when one has ended, with or without memory."""
         self.session = b""  # the request to the cloud that is under way
         self.requests = 0  # that were sent to the cloud
         self.replies = 0  # that came
@@ -60,18 +60,21 @@ class Remembering:
 
     @property
     def expected_s(self) -> float:
-        """Until when memory may come that was asked for; 0 where none was. What is later is not reckoned with."""
+        """The time until which requested memory is waited for; 0 where none was requested.
+
+        Later memory is not expected.
+        """
         return max(self._asked_s.values(), default=-PATIENCE_S) + PATIENCE_S
 
     def receive(self, reply: Memory) -> None:
-        """What the cloud has written; there is such a request."""
+        """Take what the cloud has written for the request that is under way."""
         self._end()
         self.replies += 1
         self._cloud.replied(self._take("cloud", reply.takeaways, reply.generator))
         self._on_ended()
 
     def refused(self) -> None:
-        """The cloud cannot, or it has gone."""
+        """End the request to the cloud without memory: the cloud has refused it, or has gone."""
         if self.session:
             self._end()
             self._cloud.failed()
@@ -79,16 +82,16 @@ class Remembering:
 
     @property
     def due_s(self) -> float:
-        """When `tick` is next needed."""
+        """The time at which `tick` is next needed."""
         return self._lost_s
 
     def tick(self, now: float) -> None:
-        """A request that is not answered is lost."""
+        """Give up a request that is not answered in time."""
         if now >= self._lost_s:
             self.refused()
 
     def close(self) -> None:
-        """Nobody waits any more."""
+        """Stop: nobody waits any more."""
         self._lookups.close()
 
     def _ask_cloud(self, ids: Sequence[int], text: str, *, paused: bool) -> None:
@@ -134,10 +137,10 @@ class Remembering:
 
 
 def finished(text: str) -> str:
-    """A text without the word that is being typed: what it will be, such as a mail address, cannot be told yet."""
+    """Return a text without the word being typed: what it will be, such as a mail address, is not known yet."""
     return _UNFINISHED.sub("", text)
 
 
 def takeaways_of(extracted: Extracted) -> list[Takeaway]:
-    """The sentences of an extract, the nearest first."""
+    """Return the sentences of an extract as takeaways, the nearest first."""
     return [Takeaway(text=each.text, document=each.document) for each in extracted.sentences]

@@ -1,4 +1,4 @@
-"""A suggestion without what stands behind the cursor already, so that whoever takes it has nothing twice."""
+"""Removal of what follows the cursor already from a suggestion, so that whoever takes it has nothing twice."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _REPEATED = 2  # words or signs that are alike, from which on a text is taken fo
 
 
 def without_repeat(suggestion: str, behind: str) -> str:
-    """A suggestion up to where it says what the text `behind` the cursor begins with.
+    """Return a suggestion up to where it repeats the beginning of the text `behind` the cursor.
 
-    Nothing where it begins with that, and nothing right before a word, which it would be one with.
+    It is empty if it begins with that, and right before a word, with which it would merge.
     """
     following = behind.lstrip()
     if not following:
@@ -26,7 +26,7 @@ def without_repeat(suggestion: str, behind: str) -> str:
 
 
 def _repeats(part: str, following: str) -> bool:
-    """Whether a part begins with all of the line that follows, or with some of it, or is where it begins."""
+    """Tell whether a part begins with the line that follows, is a beginning of it, or has the same first words."""
     line = following.partition("\n")[0].rstrip()
     alike = _tokens(part, _REPEATED) == _tokens(following, _REPEATED) and len(_tokens(part, _REPEATED)) == _REPEATED
     return part != "" and (following.startswith(part) or part.startswith(line) or alike)
@@ -38,7 +38,7 @@ def _tokens(text: str, count: int) -> list[str]:
 
 
 def _is_border(text: str, at: int) -> bool:
-    """Whether no word goes on there."""
+    """Tell whether no word continues across this place."""
     return not (at and _is_of_word(text[at - 1]) and _is_of_word(text[at]))
 
 

@@ -1,4 +1,4 @@
-"""What clients send while they compose: a text is opened, changed and closed; and each open text (Composing)."""
+"""Clients' messages while they compose: a text is opened, changed and closed; and each open text (Composing)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Composing:
         send: Callable[[bytes, Message], None],
         publish: Callable[[bytes, Message], None],
     ) -> None:
-        """`send` reaches the client's connection, `publish` its topic. Raises BadRequest."""
+        """Open a text; `send` reaches the client's connection, `publish` its topic. Raises BadRequest."""
         self.request, self.user, self.route = whole.request, user, route
         self.closed = False
         self.last: Completed | None = None
@@ -81,17 +81,17 @@ class Composing:
 
     @property
     def id(self) -> bytes:
-        """Of the request for memory that is under way."""
+        """The number of the request for memory that is under way."""
         return self._remembering.session
 
     @property
     def rests(self) -> bool:
-        """Whether its writer has not touched it for a while; it stays open."""
+        """Tell whether the text's writer has not touched it for a while; it stays open."""
         return time.monotonic() - self._changed_s > REST_S
 
     @property
     def remembered(self) -> tuple[Item, ...]:
-        """What the memory holds now."""
+        """The items that the memory holds now."""
         return self._memory.items
 
     def start(self) -> None:
@@ -99,13 +99,13 @@ class Composing:
         self._look()
 
     def whole(self, message: Compose) -> None:
-        """All of the text again. Raises BadRequest."""
+        """Replace all of the text. Raises BadRequest."""
         self._topic = message.topic
         self._document = Document.of(message)
         self._look()
 
     def edit(self, edit: Edit) -> None:
-        """A change of the text; the whole is asked for where one before was lost. Raises BadRequest."""
+        """Apply a change of the text; ask for the whole where an earlier change was lost. Raises BadRequest."""
         if edit.base == edit.version == self._document.version:
             if self.last is not None and self.last.version == edit.version:
                 self._show(self.last)
@@ -115,19 +115,19 @@ class Composing:
             self._send(self.route, Behind(request=self.request))
 
     def receive(self, message: Message) -> None:
-        """What the cloud says of the request for memory."""
+        """Handle the cloud's answer to the request for memory."""
         if isinstance(message, Memory):
             self._remembering.receive(message)
         else:
             self._remembering.refused()
 
     def on_peer(self, up: bool, _: HocketError | None) -> None:
-        """The cloud can be reached from now on, or cannot."""
+        """Note that the cloud can be reached from now on, or cannot."""
         if not up:
             self._remembering.refused()
 
     def due_s(self) -> float:
-        """When `tick` is next needed."""
+        """Return the time at which `tick` is next needed."""
         return self._remembering.due_s if self._has_paused else min(self._remembering.due_s, self._changed_s + PAUSE_S)
 
     def tick(self, now: float) -> None:
@@ -138,7 +138,7 @@ class Composing:
             self._ask()
 
     def cancel(self) -> None:
-        """The client composes no more."""
+        """Close the text: the client composes no more."""
         if not self.closed:
             self.closed = True
             self._remembering.close()
@@ -151,7 +151,7 @@ class Composing:
             self.cancel()
 
     def record(self) -> Facts:
-        """How much was suggested and asked; nothing of the text."""
+        """Return how much was suggested and asked; nothing of the text."""
         return {
             **self.counted,
             "takeaways": len(self._memory.items),
@@ -199,7 +199,7 @@ class Composing:
         )
 
     def _expects_s(self) -> float:
-        """Seconds within which newer memory is reckoned with for the text as it stands; 0 where it is not."""
+        """Return the seconds within which newer memory is expected for the text as it is; 0 where none is."""
         read_s = (self._memory.changed_s or 0.0) + PATIENCE_S if self._completer.is_reading else 0.0
         until_s = min(max(self._remembering.expected_s, read_s), self._changed_s + PATIENCE_S)
         return max(0.0, until_s - time.monotonic())
@@ -213,7 +213,7 @@ class Composing:
             self._completer.suggest(self._document)
 
     def _on_ended(self) -> None:
-        """Ask what the text has become meanwhile, and say so where nothing more is on its way."""
+        """Ask about what the text has become meanwhile, and report if nothing more is on its way."""
         if self.closed:
             return
         self._ask()
@@ -227,10 +227,10 @@ ROWS = 2  # one that is read, and one that is made ready
 
 
 class ComposingDaemon(TakingDaemon, Protocol):
-    """The daemon, as far as composing knows it."""
+    """The daemon as seen by the composition service."""
 
     def memory_peer(self) -> Peer | None:
-        """The cloud, where memory may be asked of it."""
+        """Return the cloud where memory may be asked of it, else None."""
 
 
 class CompositionService:
@@ -246,7 +246,7 @@ class CompositionService:
         *,
         why: str,
     ) -> None:
-        """`why` the model of `services` composes; empty where there was no choice. Raises BadConfiguration."""
+        """Set up; `why` tells why the model of `services` composes, empty without a choice. Raises BadConfiguration."""
         self._by = f"{services.model.name} ({why})" if why else services.model.name
         self._daemon = daemon
         self._services = services
@@ -258,13 +258,13 @@ class CompositionService:
         self._closed: Counter[str] = Counter()  # what was counted of texts that are closed
 
     def add_to(self, routes: Routes) -> None:
-        """Take what clients send."""
+        """Register the handlers for clients' messages."""
         routes.add([Compose], self._on_compose)
         routes.add([Edit], self._on_edit)
         routes.add([Cancel], self._on_cancel)
 
     def facts(self) -> dict[str, str]:
-        """A line for `hocket status`."""
+        """Return a line for `hocket status`."""
         sums = self._sums()
         passes = sums["passes"] / max(1, sums["computed"])
         opened = sum(not each.closed for each in self._open.values())
@@ -275,7 +275,7 @@ class CompositionService:
         }
 
     def metrics(self) -> dict[str, float]:
-        """The same for programs, as counts since the start."""
+        """Return the same facts as numbers, for programs, as counts since the start."""
         sums = self._sums()
         return {f"composition_{name}_total": float(sums[name]) for name in COUNTED}
 
@@ -284,11 +284,11 @@ class CompositionService:
 
     @property
     def at_rest(self) -> int:
-        """Open texts whose writers do something else."""
+        """The number of open texts whose writers do something else."""
         return sum(each.rests for each in self._open.values() if not each.closed)
 
     def tick(self, client_silence_s: float) -> None:
-        """Close the texts of clients that have said nothing for so long."""
+        """Close the texts of clients that have been silent for `client_silence_s`."""
         for composing in list(self._open.values()):
             if self._server.silence_s(composing.route) > client_silence_s:
                 composing.cancel()
@@ -362,7 +362,7 @@ class CompositionService:
         self._server.send(event.route, error_message(error, request))
 
     def _find(self, request: bytes, event: Received) -> Composing | None:
-        """The open text of the sender of `event`, who is reached where that came from."""
+        """Return the open text of the sender of `event`, and reply to where that came from."""
         composing = self._open.get(request)
         if composing is None or composing.closed or composing.user != event.user:
             return None

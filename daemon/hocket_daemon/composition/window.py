@@ -1,7 +1,7 @@
 """The part of a text before the cursor that the model reads, and the letters of the last word, which may be half typed.
 
 The ids of a part are a function of its text alone, however it came to be typed: it is cut into blocks, and each block
-is tokenised by itself. Pieces knows which tokens spell the letters.
+is tokenised by itself. TokenTexts knows which tokens spell the letters.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LAST = "\U0010ffff"  # above every character of a text
 
 
 class TokenTexts:
-    """What each id of a model's vocabulary adds to a text. From any thread."""
+    """The text that each id of a model's vocabulary adds. From any thread."""
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
@@ -32,22 +32,22 @@ class TokenTexts:
         self._skip = len(model.text(self._before))
 
     def text(self, ids: Sequence[int]) -> str:
-        """What `ids` add to a text, half a character at its end as U+FFFD."""
+        """Return what `ids` add to a text, half a character at its end as U+FFFD."""
         return self._model.text([*self._before, *ids])[self._skip :]
 
     def of(self, token: int) -> str:
-        """What one id adds; empty where that is no whole character, or nothing."""
+        """Return what one id adds; empty where that is no whole character, or nothing."""
         return self._texts[token]
 
     def fitting(self, typed: str) -> Ids:
-        """The ids that spell a beginning of `typed`, which is not empty, or begin with all of it."""
+        """Return the ids that spell a beginning of `typed`, which is not empty, or begin with all of it."""
         spelled, ids = self._sorted
         whole = ids[bisect_left(spelled, typed) : bisect_left(spelled, typed + _LAST)]
         shorter = (self._by_text.get(typed[:length], ()) for length in range(1, len(typed)))
         return np.concatenate([whole, *(np.asarray(part, np.int64) for part in shorter)])
 
     def can_spell(self, typed: str) -> bool:
-        """Whether letters can be spelled whatever tokens they are begun with: each one has a token of its own."""
+        """Tell whether letters can be spelled whatever tokens begin them: each letter has a token of its own."""
         return all(letter in self._by_text for letter in typed)
 
     @cached_property
@@ -81,7 +81,7 @@ _START = re.compile(r"(?<=\s)\S")
 
 
 class Window(NamedTuple):
-    """`ids` are those of `text`, which is read; decoding behind them is bound to the letters `typed`."""
+    """A window: `ids` are those of `text`, which is read; decoding after them is bound to the letters `typed`."""
 
     text: str
     typed: str
@@ -89,27 +89,27 @@ class Window(NamedTuple):
 
 
 class Encoding:
-    """Texts as ids, block by block; the blocks of late are kept."""
+    """The encoding of texts as ids, block by block; recent blocks are cached."""
 
     def __init__(self, encode: Callable[[str], list[int]], can_spell: Callable[[str], bool]) -> None:
-        """`encode` tokenises a text that stands behind another one; what it cannot spell is read as it is."""
+        """Use `encode` for a text that follows another one; letters that cannot be spelled are read as they are."""
         self._encode = encode
         self._can_spell = can_spell
         self._kept: dict[str, list[int]] = {}
 
     def ids(self, text: str) -> list[int]:
-        """Of the whole text."""
+        """Return the ids of the whole text."""
         return [token for block in blocks(text) for token in self._block(block)]
 
     def window(self, before: str) -> Window:
-        """What is read of the text `before` the cursor, and what is typed behind that."""
+        """Split the text `before` the cursor into what is read and what is typed after that."""
         typed = typed_at_end(before)
         typed = typed if self._can_spell(typed) else ""
         text = before[: len(before) - len(typed)]
         return Window(text, typed, self.ids(text))
 
     def start(self, text: str, max_tokens: int) -> int:
-        """Where the last `max_tokens` of a text begin, or fewer: at the beginning of a word, if there is one."""
+        """Return where the last `max_tokens` or fewer of a text begin: at the beginning of a word, if there is one."""
         start = _word_from(text, max(0, len(text) - 8 * max_tokens))
         while (count := len(self.ids(text[start:]))) > max_tokens:
             surplus = 1 - max_tokens / count
@@ -125,7 +125,7 @@ class Encoding:
 
 
 def blocks(text: str) -> Iterator[str]:
-    """A text cut before words."""
+    """Yield the blocks of a text, which is cut before words."""
     start = 0
     while (border := _WORD.search(text, start + BLOCK)) is not None:
         yield text[start : border.start()]
@@ -135,12 +135,12 @@ def blocks(text: str) -> Iterator[str]:
 
 
 def typed_at_end(text: str) -> str:
-    """The last word of a text with the blanks before it, as far as it is bound to be spelled."""
+    """Return the last word of a text with the blanks before it, as far as it is bound to be spelled."""
     found = _TYPED.search(text, max(0, len(text) - MAX_TYPED - 16))
     return found[0] if found else ""
 
 
 def _word_from(text: str, start: int) -> int:
-    """The next beginning of a word, within reach."""
+    """Return the next beginning of a word within reach; without one, `start`."""
     found = _START.search(text, start, start + 64) if start else None
     return found.start() if found else start

@@ -1,1 +1,1 @@
-"""DiSCo: who sings first, and who goes on: costs, budgets, profiles, policies and migration."""
+"""DiSCo: the choice of the side that begins and of the one that goes on: costs, budgets, profiles, policies, moves."""

@@ -13,10 +13,10 @@ from .writers.writers import OwnWriter
 
 
 class Answer:
-    """Grows by a token at a time. Times are the monotonic clock's."""
+    """An answer that grows by one token at a time. Times are the monotonic clock's."""
 
     def __init__(self, chain: PrefixChain, pace: float) -> None:
-        """`chain` holds the ids; `pace` is in tokens a second."""
+        """Begin an empty answer; `chain` holds the ids; `pace` is in tokens a second."""
         self.migrations: list[Migration] = []
         self._chain = chain
         self._pace = pace
@@ -28,19 +28,19 @@ class Answer:
         return len(self._chain)
 
     def is_of(self, side: Side) -> bool:
-        """Whether the side wrote any of it."""
+        """Tell whether the side wrote any of it."""
         return side in self._writers
 
     def ends_with(self, side: Side) -> bool:
-        """Whether the side wrote its last token, for which it has read all others."""
+        """Tell whether the side wrote its last token, for which it has read all others."""
         return self._writers[-1:] == [side]
 
     def hand_over(self) -> None:
-        """Another side is to write from here on."""
+        """Note that another side writes from here on."""
         self._moved = bool(self._writers)
 
     def add(self, side: Side, token: int, now: float) -> None:
-        """The next token. The first one behind a move tells how long a reader has waited for it."""
+        """Add the next token. The first one after a move records how long a reader has waited for it."""
         if not self._writers:
             self.first_s = now
         elif self._moved and side != self._writers[-1] and len(self.migrations) < MAX_MOVES:
@@ -51,11 +51,11 @@ class Answer:
         self._writers.append(side)
 
     def position(self, now: float) -> Position:
-        """How it stands, once it has begun."""
+        """Return the answer's position, once it has begun."""
         return Position(len(self), self._writers[-1], now - self.first_s)
 
     def outcome(self) -> DispatchOutcome:
-        """What the reader is told of it."""
+        """Return the outcome that is reported to the reader."""
         return DispatchOutcome(
             winner=self._writers[0] if self._writers else None,
             device_tokens=self._writers.count("device"),
@@ -64,6 +64,6 @@ class Answer:
         )
 
     def sources(self, side: Side, writer: OwnWriter, reported: PeerSources | None) -> Sourced:
-        """Where its tokens come from; `side` is this one, whose writer it is; `reported` is of the other."""
+        """Return where its tokens come from; `side` is this one, whose writer it is; `reported` is of the other."""
         traces = [Trace(float(each == "device"), writer.part(step)) for step, each in enumerate(self._writers)]
         return sourced(side, writer.passages if self.is_of("device") else [], traces, reported)

@@ -1,4 +1,4 @@
-"""One answer's part in budget, profiles and decision records. Knows no socket; times are passed in."""
+"""The part of one answer in budget, profiles and decision records. Knows no socket; times are passed in."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .writers.writers import CloudWriter, OwnWriter
 
 
 class Books:
-    """Of one answer, from its decision to its bill."""
+    """The books of one answer, from its decision to its bill."""
 
     def __init__(self, terms: Terms, began_s: float) -> None:
         self.winner: Side | None = None
@@ -40,18 +40,18 @@ class Books:
 
     @property
     def cloud_starts_at_once(self) -> bool:
-        """However long the prompt is: the budget is the device's."""
+        """Tell whether the cloud starts however long the prompt is, since the budget is the device's."""
         return self._dispatcher.constraint == "device"
 
     def decide(self, prompt: int, missing: int) -> dict[Side, float]:
-        """When each side is to start, of a prompt of so many tokens."""
+        """Decide when each side starts, for a prompt of so many tokens, of which the device lacks `missing`."""
         self.prompt, self.missing = prompt, missing
         decision = self._decision = self._dispatcher.decide(prompt, missing, today())
         self.reason = decision.reason
         return {side: self._began_s + wait_s for side, wait_s in self.waits(decision).items()}
 
     def waits(self, decision: Decision) -> dict[Side, float]:
-        """Seconds behind the question at which each side is to start; a side that is not to has NEVER."""
+        """Return the seconds after the question at which each side is to start; NEVER for a side that is not to."""
         waits: dict[Side, float] = {"device": decision.waits.device_s, "cloud": decision.waits.server_s}
         constrained = self._dispatcher.constrained
         if waits[constrained] != NEVER and not self._reserve(constrained):
@@ -61,7 +61,7 @@ class Books:
 
     @property
     def limit(self) -> Unavailable | None:
-        """Why nothing may be asked of the cloud for the rest of the day, if its dollars are spent."""
+        """The reason why nothing may be asked of the cloud for the rest of the day, if its dollars are spent."""
         account = self._dispatcher.account
         if not account.exhausted(today()):
             return None
@@ -69,14 +69,14 @@ class Books:
         return Unavailable(spent, "raise [dispatch] max_per_day, or wait for tomorrow")
 
     def began(self, side: Side, now: float) -> None:
-        """A side was asked for the first token; one that the account did not let is a fail-over, and paid back."""
+        """Note that a side was asked for the first token; a fail-over that the account forbids is paid back later."""
         self._since_s[side] = now
         if side == self._dispatcher.constrained and not self._reserved:
             self._reserved = self.prompt_of(side)
             self._dispatcher.start(side, self._reserved)
 
     def won(self, side: Side, now: float) -> None:
-        """The first token came from this side."""
+        """Note that the first token came from this side."""
         self.winner, self.ttft_s = side, now - self._began_s
         began_s = self._since_s.pop(side, None)
         if began_s is not None and side == "device":
@@ -86,7 +86,7 @@ class Books:
         self.let_go(now)
 
     def let_go(self, now: float) -> None:
-        """The cloud owes no first token any more."""
+        """Note that the cloud owes no first token any more."""
         began_s = self._since_s.pop("cloud", None)
         if began_s is not None:
             self._dispatcher.censor(now - began_s)
@@ -94,11 +94,11 @@ class Books:
     # --- moves
 
     def prompt_of(self, side: Side) -> int:
-        """Tokens that a side has to read before it can begin; of the cloud's, as many as it may have."""
+        """Return the tokens that a side has to read before it can begin; for the cloud, as many as it may have."""
         return self.missing if side == "device" else self._terms.largest_prompt(self.prompt)
 
     def may_read(self, side: Side, tokens: int) -> bool:
-        """Whether budget and dollars have so many for a side that is to go on."""
+        """Tell whether budget and dollars allow so many tokens for a side that is to go on."""
         if side == "cloud" and self.limit is not None:
             return False
         return self._dispatcher.may_start(side, tokens)
@@ -113,7 +113,7 @@ class Books:
         self._terms.booked()
 
     def tokens_of(self, writer: OwnWriter, cloud: CloudWriter | None) -> Tokens:
-        """A device pays for what it computes, and for every row; a server is paid for whole prompts, once asked."""
+        """Return the tokens to pay: what a device computes, in every row, and a server's whole prompts, once asked."""
         device, server = writer.work, _work_of(cloud)
         asked = cloud is not None and cloud.opened
         return Tokens(
@@ -125,7 +125,7 @@ class Books:
         )
 
     def facts(self, writer: OwnWriter, cloud: CloudWriter | None, migrations: Sequence[Migration]) -> Facts:
-        """The decision record; without text."""
+        """Return the decision record, without text."""
         decision, device, server = self._decision, writer.work, _work_of(cloud)
         predicted = decision.predicted if decision is not None else {}
         return {
@@ -150,7 +150,7 @@ class Books:
         }
 
     def _reserve(self, side: Side) -> bool:
-        """Whether the account lets the constrained side read its prompt, which counts as read from now on."""
+        """Reserve the constrained side's prompt, counted as read from now on; tell whether the account allows it."""
         tokens = self.prompt_of(side)
         if not self._dispatcher.may_start(side, tokens):
             return False
@@ -160,7 +160,7 @@ class Books:
 
 
 def _waits(decision: Decision | None) -> dict[str, Any]:
-    """None stands for never, which JSON has no number for."""
+    """Return the waits by side; None stands for never, which JSON has no number for."""
     if decision is None:
         return {}
     waits = {"device": decision.waits.device_s, "cloud": decision.waits.server_s}

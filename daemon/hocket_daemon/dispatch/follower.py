@@ -41,12 +41,12 @@ log = structlog.get_logger(__name__)
 
 
 class Follower:
-    """Lives until the device ends the session, or is silent for too long."""
+    """The follower in a device's session, until the device ends it, or is silent for too long."""
 
     within: Sequence[str] = ()
 
     def __init__(self, services: Services, opening: Dispatch, peer: Peer, on_first: Callable[[], None]) -> None:
-        """`on_first` is told the first token of an answer that begins here."""
+        """Prepare the session; `on_first` is called at the first token of an answer that begins here."""
         self.closed = False
         self._services = services
         self._opening = opening
@@ -71,7 +71,7 @@ class Follower:
 
     @property
     def has_read(self) -> bool:
-        """Whether this side has read."""
+        """Tell whether this side has read its prompt."""
         return self._writer.has_read
 
     @property
@@ -81,7 +81,7 @@ class Follower:
 
     @property
     def leads(self) -> bool:
-        """Whether this side writes, so that the other one need not say anything."""
+        """Tell whether this side writes, so that the other one need not send anything."""
         return self._opening.writer == "cloud"
 
     def start(self) -> None:
@@ -94,14 +94,14 @@ class Follower:
     # --- events
 
     def receive(self, message: Message) -> None:
-        """A message of the device. Raises BadMessage for tokens that do not fit."""
+        """Take a message of the device. Raises BadMessage for tokens that do not fit."""
         if isinstance(message, Target) and message.epoch == self._opening.epoch:
             self._on_target(message)
         elif isinstance(message, Hold) and message.epoch == self._opening.epoch:
             self._hold()
 
     def reopen(self, opening: Message, peer: Peer) -> None:
-        """The device is back, perhaps by another route, or has changed who writes."""
+        """Handle that the device is back, perhaps by another route, or has changed who writes."""
         if isinstance(opening, Dispatch) and opening.epoch > self._opening.epoch:
             self._opening, self._peer = opening, peer
             self._writer.pause()
@@ -110,7 +110,7 @@ class Follower:
                 self._take_turn()
 
     def on_found(self) -> None:
-        """The prompt is read next."""
+        """Do nothing: the prompt is read next."""
 
     def on_read(self, side: Side) -> None:  # noqa: ARG002 - this side's
         """Tell the device how long the prompt is, and how long it took."""
@@ -121,13 +121,13 @@ class Follower:
         self._report("stands", len(self._chain))
 
     def on_thought(self, side: Side, text: str) -> None:  # noqa: ARG002
-        """It goes to the device, whose reader may see it."""
+        """Send the thought to the device, whose reader may see it."""
         for at in range(0, len(text), MAX_THOUGHT_CHARS):
             part = text[at : at + MAX_THOUGHT_CHARS]
             self._peer.send(Reasoning(session=self.id, epoch=self._opening.epoch, text=part))
 
     def on_token(self, side: Side, step: int, token: int, ranking: Ranking) -> None:  # noqa: ARG002
-        """It goes to the device, which alone knows whether the answer ends with it."""
+        """Send the token to the device, which alone knows whether the answer ends with it."""
         if step == 0:
             self._on_first()
         self._chain.append(token)
@@ -145,30 +145,30 @@ class Follower:
         )
 
     def on_finished(self, side: Side, finish: Finish) -> None:  # noqa: ARG002
-        """The device knows it by the last token: where no token says so, the one that ends answers is sent."""
+        """Send the token that ends answers, where no token has said so: the device knows the end by it."""
         if self._opening.eos:
             self.on_token(side, len(self._chain), self._opening.eos[0], UNRANKED)
         else:
             self.fail(Unavailable("the cloud's text has ended"))
 
     def on_failed(self, side: Side, error: HocketError) -> None:  # noqa: ARG002
-        """The device goes on without this side."""
+        """Refuse to go on, so that the device goes on without this side."""
         self.fail(error)
 
     def on_peer(self, up: bool, reason: HocketError | None) -> None:
-        """A device that is back opens the session again."""
+        """Do nothing: a device that is back opens the session again."""
 
     def due_s(self) -> float:
-        """Nothing here waits for a time."""
+        """Return infinity: nothing here waits for a time."""
         return float("inf")
 
     def tick(self, now: float) -> None:
-        """See `due_s`."""
+        """Do nothing: see `due_s`."""
 
     # --- actions
 
     def _on_target(self, message: Target) -> None:
-        """The tokens of an answer that stood somewhere else so far."""
+        """Take the tokens of an answer that was written somewhere else so far."""
         if message.first > 0:
             raise BadMessage("tokens without their beginning")
         if max(message.ids, default=0) >= self._services.model.vocabulary:
@@ -183,7 +183,7 @@ class Follower:
         self._take_turn()
 
     def _take_turn(self) -> None:
-        """Write behind the tokens, or stand."""
+        """Write after the tokens, or compute what follows them and wait."""
         if self._opening.writer == "cloud":
             self._writer.write()
         else:
@@ -211,7 +211,7 @@ class Follower:
         )
 
     def _find(self) -> Find | None:
-        """Let other devices be asked, too: they let this machine read their passages, and no server elsewhere."""
+        """Return a search that asks other devices, too: they let this machine read, and no server elsewhere."""
         opening, services = self._opening, self._services
         if not opening.escalates or services.gatherer is None or not services.reads_here:
             return None
@@ -224,11 +224,11 @@ class Follower:
     # --- the end
 
     def cancel(self) -> None:
-        """As `close`: nobody but the device asks here."""
+        """Close the session, as `close` does: nobody but the device asks here."""
         self.close()
 
     def fail(self, error: HocketError) -> None:
-        """The device goes on alone, and says why."""
+        """Refuse to go on, so that the device goes on alone, and says why."""
         if self.closed:
             return
         self._services.counters.add("errors_total", kind=error.code)
@@ -257,7 +257,7 @@ class Follower:
         self.closed = True
 
     def record(self) -> Facts:
-        """For `hocket explain`; nothing of the question or of a passage's text."""
+        """Return the record for `hocket explain`, without the question or a passage's text."""
         return {
             "ended": self._ended,
             "tokens": self._written,

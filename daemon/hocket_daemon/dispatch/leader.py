@@ -38,7 +38,7 @@ from .writers.writers import AnswerWriter
 
 
 class Leader(Leading):
-    """Publishes every token of whoever writes, and books what both sides computed."""
+    """The leader of a dispatched answer: it publishes the writer's tokens, and books what both sides computed."""
 
     def __init__(self, services: Services, reply: Reply, terms: Terms, strategy: Strategy) -> None:
         super().__init__(services, reply)
@@ -71,14 +71,14 @@ class Leader(Leading):
 
     @property
     def _begins_at_once(self) -> bool:
-        """Whether the cloud does, whatever this side finds."""
+        """Tell whether the cloud begins at once, whatever this side finds."""
         begins = self._terms.begins
         return begins == "cloud" or (begins == "race" and self._books.cloud_starts_at_once)
 
     # --- what the writers tell
 
     def receive(self, message: Message) -> None:
-        """A message of the cloud. Raises BadMessage for one that cannot be, and goes on without the cloud."""
+        """Take a message of the cloud. Raises BadMessage for an impossible one, and goes on without the cloud."""
         if self.closed or self._cloud is None:
             return
         try:
@@ -93,7 +93,7 @@ class Leader(Leading):
             self._conclude(self._written)
 
     def on_found(self) -> None:
-        """How long the prompt is, is known: decide when each side begins."""
+        """Decide when each side begins, now that the length of the prompt is known."""
         self._reply.read(places_of(self._services.side, self._own.passages), left_out(self._own.found))
         texts, opening = list(map(headed, self._own.passages)), self._terms.opening
         prompt, missing = measure(
@@ -113,16 +113,16 @@ class Leader(Leading):
         self._do(self._race.start(time.monotonic(), starts_s))
 
     def on_read(self, side: Side) -> None:
-        """How long the cloud's prompt is bounds what later ones are taken to be."""
+        """Remember the length of the cloud's prompt, which bounds what later ones are taken to be."""
         if side == "cloud" and self._cloud is not None:
             self._terms.cloud_prompts.append(self._cloud.work.prompt)
 
     def on_standing(self, side: Side) -> None:
-        """The side could write."""
+        """Tell the race that the side could write."""
         self._do(self._race.standing(side, time.monotonic()))
 
     def on_thought(self, side: Side, text: str) -> None:
-        """What a side thinks before its first token; one that the question is for may take its time."""
+        """Add a side's thought before its first token; a side that the question is addressed to may take its time."""
         if self.closed or self._written is not None or self._race.writer is not None:
             return
         self._thoughts.add(side, text, is_alone=self._race.is_alone(side))
@@ -130,14 +130,14 @@ class Leader(Leading):
             self._race.thinks(side, time.monotonic())
 
     def on_token(self, side: Side, step: int, token: int, ranking: Ranking) -> None:
-        """A side's next token; what it says while another one writes is nobody's."""
+        """Take a side's next token; tokens of a side are ignored while another one writes."""
         if self._race.writer in (None, side) and not self.closed and self._written is None:
             if step != len(self._answer) or token >= self._services.model.vocabulary:
                 raise BadMessage("a token that cannot be the next one")
             self._take(side, token, ranking)
 
     def on_finished(self, side: Side, finish: Finish) -> None:
-        """Its text has ended, with a token that stands for that where there is one."""
+        """Handle the end of a side's text, with a token that stands for it where there is one."""
         eos = self._terms.opening.eos
         if self._race.writer is None:
             self._lose(side, Unavailable(f"the {side} wrote nothing"))
@@ -147,7 +147,7 @@ class Leader(Leading):
             self._end_with(finish)
 
     def on_failed(self, side: Side, error: HocketError) -> None:
-        """It cannot take part; a cloud that only stands by is asked again when it is needed."""
+        """Handle a side that cannot take part; a cloud that only stands by is asked again when it is needed."""
         if side == "device" or self._race.writer in (None, side) or self._race.moving == side:
             self._lose(side, error)
 
@@ -201,7 +201,7 @@ class Leader(Leading):
             self._end_with(finish)
 
     def _look(self, writer: Side) -> None:
-        """Whether whoever begins has read anything about the question, or anybody."""
+        """Check whether the side that begins, or any side, has read anything about the question."""
         own, cloud, minimum = self._own.found, self._cloud, self._terms.min_evidence
         found = found_by(writer, own, cloud)
         if line := doubt_of_all(own, cloud, minimum, self._terms.opening.prompt):
@@ -212,7 +212,7 @@ class Leader(Leading):
             self._notify(MODELS_OWN)
 
     def _hold_back(self, writer: Side, now: float) -> None:
-        """While the answer is on its way the writer stays just ahead of the reader; a server cannot pause."""
+        """Keep the writer just ahead of the reader while the answer moves; a server cannot pause."""
         cloud = self._cloud
         if self._race.moving is None or self._race.writer != writer or cloud is None or not cloud.stands:
             return
@@ -220,12 +220,12 @@ class Leader(Leading):
             self._direct(writer, lambda each: each.pause())
 
     def _source_of(self, side: Side) -> Side:
-        """A cloud that was asked itself writes as the cloud."""
+        """Return the side to name as the source: a cloud that was asked itself writes as the cloud."""
         own = self._services.side
         return own if side == "device" else other(own)
 
     def _move(self, now: float) -> list[Action]:
-        """Have the answer move, if it pays and may."""
+        """Move the answer, if it pays and is allowed."""
         if self._race.moving is not None:
             return []
         target = self._mover.target(self._answer.position(now))
@@ -235,9 +235,9 @@ class Leader(Leading):
         return self._race.move(target, now, waits=waits)
 
     def _may_move(self, target: Side) -> bool:
-        """Whether the budget allows it, and nobody may gain by it.
+        """Tell whether the budget allows a move, and nobody may gain by it.
 
-        A cloud that begins a sentence and gives way would hear how the device ends it: it does not get it back.
+        A cloud that begins a sentence and gives way would hear how the device ends it: it does not get the answer back.
         """
         writer = self._own if target == "device" else self._cloud
         if writer is not None and not writer.continues:
@@ -247,14 +247,14 @@ class Leader(Leading):
         return self._books.may_read(target, self._to_read(target))
 
     def _to_read(self, side: Side) -> int:
-        """Tokens that a side has to read before it can go on."""
+        """Return the tokens that a side has to read before it can go on."""
         has_read = self._own.has_read if side == "device" else self._cloud is not None and self._cloud.has_read
         return len(self._answer) + (0 if has_read else self._books.prompt_of(side))
 
     # --- actions
 
     def _do(self, actions: Sequence[Action]) -> None:
-        """Carry out what the race decided; behind the end there is nothing left to do."""
+        """Carry out what the race decided; after the end there is nothing left to do."""
         for action in actions:
             if self.closed or self._written is not None:
                 return
@@ -281,7 +281,7 @@ class Leader(Leading):
             self._reply.notice(text)
 
     def _direct(self, side: Side, what: Callable[[AnswerWriter], None]) -> None:
-        """Have a side do this behind all tokens that there are."""
+        """Have a side do this after all tokens so far."""
         writer: AnswerWriter | None = self._own if side == "device" else self._cloud
         if writer is None:
             return
@@ -293,7 +293,7 @@ class Leader(Leading):
     # --- the end
 
     def _end_with(self, finish: Finish) -> None:
-        """The answer is written; where the cloud wrote any of it, it may still tell its sources."""
+        """End the session of a written answer; where the cloud wrote any of it, it may still report its sources."""
         cloud = self._cloud
         wrote = self._answer.is_of("cloud")
         owes = cloud is not None and cloud.opened and not cloud.has_reported_all and self._race.may_write("cloud")
@@ -328,7 +328,7 @@ class Leader(Leading):
         self._books.close(self._books.tokens_of(self._own, self._cloud), len(self._answer) if whole else None)
 
     def record(self) -> Facts:
-        """For `hocket explain`."""
+        """Return the record for `hocket explain`."""
         return {
             **question_of(self._reply.ask),
             "ended": self._reply.finished,

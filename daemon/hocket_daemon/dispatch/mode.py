@@ -57,7 +57,7 @@ TYPICAL_TOKENS = 256  # of a prompt and its answer, around which a token's FLOPs
 
 @dataclass(frozen=True, slots=True)
 class SharedSettings:
-    """What [aggregation] says that holds here, too: τ of passages, the mass of a distribution that is drawn from, …"""
+    """The values of [aggregation] that hold here, too: τ of passages, the mass of a distribution to draw from, …"""
 
     temperature: float
     wire_mass: float
@@ -67,7 +67,7 @@ class SharedSettings:
 
 
 class DispatchMode:
-    """Opens both sides' sessions, and keeps what they have in common: account, profiles and policy."""
+    """The mode that opens both sides' sessions, and holds what they share: account, profiles and policy."""
 
     name = "dispatch"
     opens: tuple[type[Message], ...] = (Dispatch,)
@@ -78,7 +78,7 @@ class DispatchMode:
     def __init__(
         self, services: Services, settings: DispatchSettings, weighing: SharedSettings, strategy: Strategy = DISCO
     ) -> None:
-        """Raises BadConfiguration."""
+        """Create the mode. Raises BadConfiguration."""
         check(settings)
         self._strategy = strategy
         self._services = services
@@ -100,7 +100,7 @@ class DispatchMode:
         self._own = ServerProfile()  # of this side's first tokens, to be told to devices
 
     def facts(self) -> dict[str, str]:
-        """What was spent beside what may be; nothing on a cloud, whose devices decide."""
+        """Return what was spent beside what may be; nothing on a cloud, whose devices decide."""
         account, dispatcher = self._account, self._dispatcher
         if self._services.side == "cloud":
             return {}
@@ -114,7 +114,7 @@ class DispatchMode:
         }
 
     def metrics(self) -> dict[str, float]:
-        """The same for programs."""
+        """Return the same figures for programs."""
         if self._services.side == "cloud":
             return {}
         found = self._account.facts(today())
@@ -127,14 +127,14 @@ class DispatchMode:
         }
 
     def check(self, ask: Ask) -> None:
-        """Raises BadRequest for what cannot be asked."""
+        """Raise BadRequest for what cannot be asked."""
         if not isinstance(ask.options, DispatchOptions | None):
             raise BadRequest(f"these are options of another mode than {self.name}", "leave them out")
         if options_of(ask).alone and options_of(ask).to in ("cloud", "server"):
             raise BadRequest(f"alone and to {options_of(ask).to} exclude each other", "choose one")
 
     def rows(self, ask: Ask) -> int:
-        """One for each passage, and one for the question alone where passages are set against it."""
+        """Count the rows of a question: one for each passage, and one for itself where passages are set against it."""
         return rows_needed(self._services, self._services.passages(ask.documents), self._contrast(ask.task))
 
     def begin(self, ask: Ask, reply: Reply, peer: Peer | None, *, begins: Begins = "race") -> Leader:
@@ -160,12 +160,12 @@ class DispatchMode:
         return leader
 
     def rows_of(self, opening: Message) -> int:
-        """The same for a device's session."""
+        """Count the rows of a device's session, as `rows` does for a question."""
         dispatch = _dispatch(opening)
         return rows_needed(self._services, dispatch.documents, dispatch.contrast)
 
     def accept(self, opening: Message, peer: Peer) -> Follower:
-        """Read, and write, in a device's session."""
+        """Accept a device's session, in which this side reads and writes."""
         began_s = time.monotonic()
 
         def on_first() -> None:
@@ -177,7 +177,7 @@ class DispatchMode:
         return follower
 
     def refusal(self, opening: Message, error: HocketError) -> Message:
-        """This side cannot take part."""
+        """Return the message that this side cannot take part."""
         dispatch = _dispatch(opening)
         return refused(error, dispatch.session, dispatch.epoch)
 
@@ -242,7 +242,7 @@ class DispatchMode:
 
 
 def _device_ttft(services: Services) -> DeviceTtft:
-    """As the offline profile has it, or a guess."""
+    """Return the device's line as the offline profile has it, or a guess."""
     fitted = services.profiler.prefill
     return DeviceTtft(fitted.k, fitted.c) if fitted is not None else DeviceTtft()
 

@@ -1,4 +1,4 @@
-"""Whether an answer is to move now, and whither, because it pays (DiSCo Eq. 4–6). Pure."""
+"""The decision whether an answer moves now, and to which side, because it pays (DiSCo Eq. 4–6). Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .terms import Terms
 
 
 class Position(NamedTuple):
-    """How an answer stands: its tokens, who writes, and seconds since the first token."""
+    """The state of an answer: its tokens, who writes, and seconds since the first token."""
 
     tokens: int
     writer: Side
@@ -20,16 +20,16 @@ class Position(NamedTuple):
 
 
 class Mover:
-    """Looks at every token. Where the migration is "stop" it waits until the reader has enough tokens in hand."""
+    """A check at every token whether to move. With migration "stop" it waits until the reader has enough in hand."""
 
     def __init__(self, terms: Terms, to_read: Callable[[Side], int]) -> None:
-        """`to_read` tells how many tokens a side would have to read before it could write."""
+        """Create it; `to_read` returns how many tokens a side would have to read before it could write."""
         self.waits = terms.migration == "stop"  # the source stops before the target reads
         self._terms = terms
         self._to_read = to_read
 
     def target(self, at: Position) -> Side | None:
-        """Whither to move now; None: stay."""
+        """Return the side to move to now; None to stay."""
         if self._terms.migration == "off":
             return None
         target, dispatcher = other(at.writer), self._terms.dispatcher
@@ -45,7 +45,7 @@ class Mover:
         return max(0.0, at.tokens - 1 - at.age_s * self._terms.pace)
 
     def _buffer(self, target: Side) -> int:
-        """B of Eq. 6, by what is known of how long the target takes to its first token."""
+        """Return B of Eq. 6, by what is known of how long the target takes to its first token."""
         dispatcher = self._terms.dispatcher
         if target == "device":
             return buffer_tokens(self._terms.pace, dispatcher.device_ttft.at(self._to_read(target)))

@@ -1,4 +1,4 @@
-"""What a reader is told with the first token: whether whoever begins has read anything about the question. Pure."""
+"""The notice with the first token: whether the side that begins has read anything about the question. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Found = list[tuple[str, float]]  # scorer and evidence; none where there is no p
 
 
 def found_by(writer: Side, own: Passages | None, cloud: CloudWriter | None) -> Found | None:
-    """What a side has found; `own` is the device's. None of a side that reads nothing, or that has not told."""
+    """Return what a side has found, `own` for the device; None if it reads nothing, or has not reported."""
     if writer == "device":
         return scores_of(own) if own is not None else None
     if cloud is None or not cloud.is_linked or cloud.standing is None:
@@ -23,7 +23,7 @@ def found_by(writer: Side, own: Passages | None, cloud: CloudWriter | None) -> F
 
 
 def doubt_of_all(own: Passages | None, cloud: CloudWriter | None, minimum: float, prompt: Prompt) -> str:
-    """Why nothing that either side has found answers the question; empty where something does, or may."""
+    """Return why nothing that either side has found answers the question; empty where something does, or may."""
     device, other = found_by("device", own, cloud), found_by("cloud", own, cloud)
     if device is None or (other is None and cloud is not None and cloud.is_linked):
         return ""

@@ -1,4 +1,4 @@
-"""What hosted models cost: Table 8 of the DiSCo paper, of 28 October 2024."""
+"""The prices of hosted models: Table 8 of the DiSCo paper, of 28 October 2024."""
 
 from __future__ import annotations
 

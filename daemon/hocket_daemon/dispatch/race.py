@@ -1,10 +1,10 @@
-"""Who writes an answer: the race for its first token, moves from side to side, and what follows when a side fails.
+"""The race for an answer's first token, moves from side to side, and what follows when a side fails.
 
 A pure state machine. Events go in with the time they happened at; actions come out, to be carried out in their order.
 Whether a move pays is decided elsewhere. It knows nothing of sockets, models, costs or clocks.
 
 At every time at most one side's tokens are taken. A side is told to hold the moment another one writes, and what it
-says from then on is nobody's; so nothing is doubled or lost, whoever fails and whenever.
+says from then on is ignored; so nothing is doubled or lost, whoever fails and whenever.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Stand:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Have this side go on behind all tokens so far."""
+    """Have this side go on after all tokens so far."""
 
     side: Side
 
@@ -61,7 +61,7 @@ class Notify:
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """No side can go on."""
+    """End the answer with an error, as no side can go on."""
 
     error: HocketError
 
@@ -71,10 +71,10 @@ State = Literal["idle", "asked", "gone"]
 
 
 class Race:
-    """One answer's way between two sides. Times are the monotonic clock's."""
+    """The course of one answer between two sides. Times are the monotonic clock's."""
 
     def __init__(self, sides: tuple[Side, ...] = SIDES) -> None:
-        """`sides` are those that may write at all."""
+        """Begin; `sides` are those that may write at all."""
         self.writer: Side | None = None
         self.winner: Side | None = None
         self.moving: Side | None = None  # whither the answer is on its way
@@ -85,16 +85,16 @@ class Race:
 
     @property
     def due_s(self) -> float:
-        """When `tick` is next needed."""
+        """The time when `tick` is next needed."""
         idle = [side for side in SIDES if self._states[side] == "idle"] if self.writer is None else []
         return min(self._expect_s, self._move_until_s, *(self._starts_s[side] for side in idle))
 
     def may_write(self, side: Side) -> bool:
-        """Whether it has not failed."""
+        """Tell whether the side has not failed."""
         return self._states[side] != "gone"
 
     def is_alone(self, side: Side) -> bool:
-        """Whether it was asked for the first token, and no other one may have that before it as things stand."""
+        """Tell whether the side was asked for the first token, and no other one may give it earlier as things stand."""
         spare = other(side)
         idles = self._states[spare] == "idle" and self._starts_s[spare] == inf
         return self._states[side] == "asked" and (idles or self._states[spare] == "gone")
@@ -102,7 +102,7 @@ class Race:
     # --- events
 
     def start(self, now: float, starts_s: Mapping[Side, float]) -> list[Action]:
-        """The times at which each side is to begin, unless another one writes by then; told again, the later holds.
+        """Set the times at which each side is to begin, unless another one writes by then; a later call overrides.
 
         Where none is to begin ever, one begins at once.
         """
@@ -124,7 +124,7 @@ class Race:
         return actions
 
     def token(self, side: Side, now: float) -> tuple[bool, list[Action]]:
-        """A side's next token came: whether it is the answer's, and what follows."""
+        """Take a side's next token; return whether it is the answer's, and what follows."""
         actions: list[Action] = []
         if self.writer is None and self._states[side] == "asked":
             self.writer = side
@@ -137,12 +137,12 @@ class Race:
         return True, actions
 
     def thinks(self, side: Side, now: float) -> None:
-        """A side that the question is for thinks before its first token: it is not late."""
+        """Note that a side to which the question is addressed thinks before its first token: it is not late."""
         if self.writer is None and self._states[side] == "asked":
             self._expect_s = now + FIRST_S
 
     def move(self, target: Side, now: float, *, waits: bool) -> list[Action]:
-        """The answer is to go on at `target`; `waits`: the writer stops at once, instead of writing on meanwhile."""
+        """Move the answer to `target`; `waits`: the writer stops at once, instead of writing on meanwhile."""
         if self.writer in (None, target) or self.moving is not None or not self.may_write(target):
             return []
         if waits:
@@ -151,11 +151,11 @@ class Race:
         return [Stand(target)]
 
     def standing(self, side: Side, now: float) -> list[Action]:
-        """The side has read what it was told."""
+        """Handle that the side has read what it was told to read."""
         return self._hand_over(side, now) if side == self.moving else []
 
     def gone(self, side: Side, error: HocketError, now: float) -> list[Action]:
-        """The side cannot go on."""
+        """Handle that the side cannot go on."""
         if self._states[side] == "gone":
             return []
         self._states[side] = "gone"
@@ -172,7 +172,7 @@ class Race:
         return []
 
     def back(self, side: Side) -> None:
-        """A side that was gone may write again, if it pays."""
+        """Let a side that was gone write again, if it pays."""
         if self._states[side] == "gone":
             self._states[side] = "idle"
 
@@ -190,7 +190,7 @@ class Race:
         return [Begin(side)]
 
     def _late(self, now: float) -> list[Action]:
-        """Nobody waits for ever for a side that says nothing."""
+        """Go on with another side: nobody waits for ever for one that says nothing."""
         self._expect_s = now + FIRST_S
         if self.writer is not None:
             spare = other(self.writer)
@@ -214,7 +214,7 @@ class Race:
 
 
 def together(first: list[Action], then: list[Action]) -> list[Action]:
-    """A side that is to stand need not be told to hold before."""
+    """Join the actions; a side that is to stand need not be told to hold before."""
     standing = {action.side for action in then if isinstance(action, Stand)}
     return [action for action in first if not (isinstance(action, Hold) and action.side in standing)] + then
 

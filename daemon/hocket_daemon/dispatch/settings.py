@@ -18,7 +18,7 @@ OF_CONSTRAINT: dict[PolicyName, Constraint] = {"ramp": "device", "greedy": "devi
 
 
 class DispatchSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which side begins an answer and which one goes on, and what that may cost."""
+    """The choice of the side that begins an answer and of the one that goes on, and what that may cost."""
 
     budget: Annotated[
         float, Meta(ge=0, le=1, description="share of all prompt tokens that the constrained side may read")
@@ -68,7 +68,7 @@ class DispatchSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 def check(settings: DispatchSettings) -> None:
-    """Raises BadConfiguration for values that do not go together."""
+    """Raise BadConfiguration for values that do not go together."""
     if settings.price and settings.price not in TABLE_8:
         raise BadConfiguration(
             f"[dispatch] has no price '{settings.price}'",

@@ -1,4 +1,4 @@
-"""Who decides about an answer: what keeps its books and says who begins, and what says whether it moves."""
+"""The strategy for an answer: what keeps its books and decides who begins, and what decides whether it moves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .terms import Terms
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """Both are made anew for each answer; the defaults are DiSCo's."""
+    """The makers of the books and of the mover, called anew for each answer; the defaults are DiSCo's."""
 
     books: Callable[[Terms, float], Books] = Books
     mover: Callable[[Terms, Callable[[Side], int]], Mover] = Mover

@@ -1,4 +1,4 @@
-"""On which terms an answer is dispatched: what its mode keeps for all of them, and what was asked of this one."""
+"""The terms on which an answer is dispatched: what its mode holds for all of them, and what was asked of this one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Begins = Literal["race", "evidence", "cloud"]  # who begins: whoever is quicker,
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a mode gives each of its leaders."""
+    """The terms that a mode gives each of its leaders."""
 
     dispatcher: Dispatcher
     migration: Migration
@@ -33,7 +33,7 @@ class Terms:
     booked: Callable[[], None]  # is told that the account has changed
 
     def largest_prompt(self, own: int) -> int:
-        """As many tokens as the cloud's prompt may have, by its latest ones, where this side's has `own`."""
+        """Return as many tokens as the cloud's prompt may have, by its latest ones, where this side's has `own`."""
         return max(own, *self.cloud_prompts, 0)
 
 

@@ -1,6 +1,6 @@
-"""What the rooms above the engine know of a language model: it reads, decodes, rolls back and remembers documents.
+"""The protocol of a language model: it reads, decodes, rolls back and stores documents.
 
-Nothing here is transformers' or torch's: any engine that keeps several rows of keys and values can be one.
+Nothing here depends on transformers or torch: any engine that holds several rows of keys and values can implement it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class Memory(Protocol):
         """Tokens that each row holds."""
 
     def take(self, rows: int) -> list[int]:
-        """Free rows, now empty. Raises Busy, or BadRequest for more than there are."""
+        """Take free rows, now empty. Raises Busy, or BadRequest for more rows than there are."""
 
     def declare(self, row: int, contents: Contents) -> None:
-        """What a row will hold, before it is read. Raises Forbidden where that may not leave for whoever reads it."""
+        """Declare what a row will hold, before it is read. Raises Forbidden where that may not reach its reader."""
 
     def give_back(self, rows: Sequence[int]) -> None:
         """Free rows."""
@@ -41,23 +41,23 @@ class Memory(Protocol):
 
 
 class DocumentStore(Protocol):
-    """The documents whose keys and values a model keeps on disk. May be asked from any thread."""
+    """The documents whose keys and values a model stores on disk. Usable from any thread."""
 
     def has(self, prefix: Prefix) -> bool:
-        """Whether there is an entry, sound or not."""
+        """Tell whether there is an entry, sound or not."""
 
     def retain(self, texts: Iterable[bytes]) -> None:
-        """Take no other texts' entries from now on, and soon drop those there are; `texts` are `text_digest`s."""
+        """Accept entries of `texts` alone from now on, and soon drop all others; `texts` are `text_digest`s."""
 
     def close(self) -> None:
-        """Finish what is to be written."""
+        """Finish writing what waits to be written."""
 
     def fact(self) -> str:
         """A line for `hocket status`."""
 
 
 class Shape(NamedTuple):
-    """What of a transformer the work of a token depends on; `feed_forward` is the width of the hidden layer."""
+    """The sizes of a transformer on which the work for a token depends; `feed_forward` is the hidden layer's width."""
 
     layers: int
     width: int
@@ -67,35 +67,35 @@ class Shape(NamedTuple):
 
 
 class LanguageModel(Protocol):
-    """A causal language model with its tokenizer and its slots. Everything but its text is for one thread at a time."""
+    """A causal language model with its tokenizer and slots. All but its text methods is for one thread at a time."""
 
     @property
     def name(self) -> str:
-        """As configured."""
+        """The name as configured."""
 
     @property
     def compute(self) -> str:
-        """What the forward passes run on, and by what where that is not transformers."""
+        """The device of the forward passes, and the engine where that is not transformers."""
 
     @property
     def precision(self) -> str:
-        """What its numbers are rounded to: float32, float16, bfloat16 or quantised."""
+        """The format that its numbers are rounded to: float32, float16, bfloat16 or quantised."""
 
     @property
     def why(self) -> str:
-        """Why this format of the model is read rather than another; empty where there was no choice."""
+        """The reason why this format of the model is read rather than another; empty where there was no choice."""
 
     @property
     def fingerprint(self) -> str:
-        """Equal for two models exactly when they number the same tokens the same way."""
+        """A digest that is equal for two models exactly when they number the same tokens the same way."""
 
     @property
     def vocabulary(self) -> int:
-        """Token ids are below this number."""
+        """The size of the vocabulary: token ids are below this number."""
 
     @property
     def shape(self) -> Shape:
-        """Its size, for what a token costs."""
+        """The model's size, from which the cost of a token follows."""
 
     @property
     def eos(self) -> list[int]:
@@ -107,11 +107,11 @@ class LanguageModel(Protocol):
 
     @property
     def reads_ahead(self) -> bool:
-        """Whether a row may be given several tokens in a decode step at little more cost than one."""
+        """Tell whether a decode step may give a row several tokens at little more cost than one."""
 
     @property
     def rows_cost(self) -> bool:
-        """True where a decode step takes time in proportion to its rows: a row then costs as much as a pass alone."""
+        """Tell whether a decode step takes time in proportion to its rows: a row then costs as much as a pass alone."""
 
     @property
     def slots(self) -> Memory:
@@ -119,7 +119,7 @@ class LanguageModel(Protocol):
 
     @property
     def stored(self) -> DocumentStore | None:
-        """Where documents are kept; None: nowhere."""
+        """The store of documents, or None where they are not stored."""
 
     def text(self, ids: list[int]) -> str:
         """The text of answer tokens, without special ones. From any thread."""
@@ -128,30 +128,33 @@ class LanguageModel(Protocol):
         """The bytes of one token, which are its name where it is a special one. From any thread."""
 
     def layout(self, task: Task, system: str = "", *, grounded: bool = True) -> Layout:
-        """How a passage and a question are laid out, behind a `system` line if there is one. From any thread.
+        """Return the layout of a passage and a question, after a `system` line if there is one. From any thread.
 
-        Not `grounded` is a question that no passage answers.
+        Without `grounded` the question is one that no passage answers.
         """
 
     def prompt(self, text: str, task: Task) -> list[int]:
-        """Ids of a whole prompt: "answer" asks `text` as a user does, "complete" goes on with it. From any thread."""
+        """Return a prompt's ids: "answer" asks `text` as a user does, "complete" goes on with it. From any thread."""
 
     def continued(self, text: str) -> list[int]:
-        """Ids of a text that goes on behind another one. From any thread."""
+        """Return the ids of a text that continues another one. From any thread."""
 
     def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Heads]:
         """Append all segments, whose rows are all different, in one forward pass.
 
-        For each segment what follows its rows, or every token of them, one row after the other, and what it is asked
-        for of given ids. Raises Preempted when the interrupt is set before the end; the rows may then be longer, and
-        are to be rolled back.
+        Returns for each segment the distributions after its rows, or after every token of them, one row after the
+        other, and the probabilities of its given ids. Raises Preempted when the interrupt is set before the end; the
+        rows may then be longer, and are to be rolled back.
         """
 
     def restore(self, row: int, prefix: Prefix, length: int) -> bool:
-        """Begin an empty row with the first `length` ids of a document that is kept; False where it is not."""
+        """Begin an empty row with the first `length` ids of a stored document; return False where it is not stored."""
 
     def keep(self, row: int, prefix: Prefix) -> None:
-        """Keep the document that a row begins with, now or soon; the row may be cut to it, and others may go for it."""
+        """Store the document that a row begins with, now or soon.
+
+        This may cut the row to it, and evict other documents.
+        """
 
     def keep_ahead(self, row: int, prefix: Prefix) -> bool:
-        """The same where there is room without dropping any other; whether there was."""
+        """Store the document that a row begins with if that evicts no other; tell whether there was room."""

@@ -1,4 +1,4 @@
-"""Interrupting a forward pass whose result nobody wants any more, between two layers (paper §7.1)."""
+"""Interruption, between two layers, of a forward pass whose result nobody wants any more (paper §7.1)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 
 class Preempted(Exception):
-    """The pass was interrupted; nothing of it may be used."""
+    """An error raised when a pass was interrupted; nothing of its result may be used."""
 
 
 class Interrupt:
@@ -25,14 +25,14 @@ class Interrupt:
             callback()
 
     def when_set(self, callback: Callable[[], None]) -> None:
-        """Call it when the stop is asked for, on the thread that asks; now, where it was. Twice does no harm."""
+        """Call `callback` when the stop is asked for, on the thread that asks; at once if it was. It may run twice."""
         self._callbacks.append(callback)
         if self.is_set:
             callback()
 
     @property
     def is_set(self) -> bool:
-        """Whether the stop was asked for."""
+        """Tell whether the stop was asked for."""
         return self._event.is_set()
 
     def raise_if_set(self) -> None:
@@ -41,12 +41,12 @@ class Interrupt:
             raise Preempted
 
     def wait(self, seconds: float) -> bool:
-        """Sleep, at most until the stop is asked for; whether it was."""
+        """Sleep, at most until the stop is asked for; tell whether it was."""
         return self._event.wait(max(0.0, seconds))
 
 
 class Together(Interrupt):
-    """The interrupt of a batch: set when those of all its members are."""
+    """The interrupt of a batch: set when the interrupts of all its members are."""
 
     def __init__(self, members: Sequence[Interrupt]) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Together(Interrupt):
 
     @property
     def is_set(self) -> bool:
-        """Whether nobody wants the result any more."""
+        """Tell whether nobody wants the result any more."""
         return all(member.is_set for member in self._members)
 
     def when_set(self, callback: Callable[[], None]) -> None:
@@ -68,6 +68,6 @@ class Together(Interrupt):
             raise Preempted
 
     def wait(self, seconds: float) -> bool:
-        """Sleep, at most until nobody wants the result any more; whether that is so."""
+        """Sleep, at most until nobody wants the result any more; tell whether that is so."""
         until_s = time.monotonic() + seconds
         return all(member.wait(until_s - time.monotonic()) for member in self._members)

@@ -1,4 +1,4 @@
-"""What a side's model reads for a question: as much of its documents as keeps nobody waiting, and turns or none."""
+"""The amount that a side's model reads for a question: as much as keeps nobody waiting, and earlier turns or none."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ _SERVER_WORDS = 256  # what it holds is not known: four such passages and an ans
 
 
 class Reading(NamedTuple):
-    """Words of a passage, passages for a question that says no number, and whether turns are read with passages."""
+    """Words of a passage, passages for a question that sets no number, and whether turns are read with passages."""
 
     words: int
     passages: int
     turns: bool = True
 
     def __str__(self) -> str:
-        """For `hocket status`."""
+        """Describe it for `hocket status`."""
         turns = "" if self.turns else ", and no earlier turns with them"
         return f"{self.passages} passages of up to {self.words} words{turns}"
 
     def prompt(self, prompt: Prompt, passages: Sequence[str]) -> Prompt:
-        """What of a prompt is read behind these passages; what was searched for them is another matter."""
+        """Return the prompt as it is read after these passages; the search for them may have used more of it."""
         return prompt if self.turns or not passages else msgspec.structs.replace(prompt, turns=[])
 
 
 def reading_of(model: LanguageModel, rows: int, turns: ReadsTurns, *, is_server: bool) -> Reading:
-    """Of a model with so many `rows` for each session; a server of text reads all passages in one, and all turns.
+    """Choose the reading of a model with `rows` for each session; a server reads all passages in one, and all turns.
 
     A passage has no more tokens than one forward pass reads, nor than half of the context: a processor without a GPU
     reads a paragraph, and a GPU a section. With a small model more words do harm besides (lab log).
@@ -50,6 +50,6 @@ def reading_of(model: LanguageModel, rows: int, turns: ReadsTurns, *, is_server:
 
 
 def _weights(shape: Shape) -> int:
-    """About how many a transformer of this shape has, all heads with keys of their own."""
+    """Estimate the number of weights of a transformer of this shape, all heads with keys of their own."""
     layer = 4 * shape.width**2 + 3 * shape.width * shape.feed_forward
     return shape.layers * layer + shape.vocabulary * shape.width

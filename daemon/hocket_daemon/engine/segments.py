@@ -1,4 +1,4 @@
-"""What a forward pass appends to rows, and prompts cut into passes of a bounded size."""
+"""The tokens that a forward pass appends to rows, and the division of prompts into passes of a bounded size."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 
 class Segment(NamedTuple):
-    """Tokens to append: `tokens[i]`, at least one, to row `rows[i]`. No row stands in it twice.
+    """Tokens to append: `tokens[i]`, at least one, to row `rows[i]`. No row occurs in it twice.
 
-    What follows is wanted behind each row's last token, or behind `every` token. `given[i]` are ids, at most as many as
-    tokens, whose probabilities are wanted: the n-th behind the n-th token of row i.
+    The distribution is wanted after each row's last token, or after `every` token. `given[i]` are ids, at most as many
+    as tokens, whose probabilities are wanted: the n-th after the n-th token of row i.
     """
 
     rows: list[int]
@@ -19,7 +19,7 @@ class Segment(NamedTuple):
     given: Sequence[list[int]] = ()
 
     def each(self) -> Iterator[tuple[int, list[int], list[int]]]:
-        """Every row, what is appended to it, and the ids whose probabilities are wanted."""
+        """Yield every row, the tokens appended to it, and the ids whose probabilities are wanted."""
         return zip(self.rows, self.tokens, self.given or [[]] * len(self.rows), strict=True)
 
 
@@ -27,9 +27,9 @@ NOTHING = Segment([], [])
 
 
 class Contents(NamedTuple):
-    """Where the parts of a row end: the layout's lead, a passage, earlier turns, the question; the rest is the answer.
+    """The ends of a row's parts: the layout's lead, a passage, earlier turns, the question; the rest is the answer.
 
-    `session` is whose row it is, for the ledger where it leaves this machine.
+    `session` is the session that the row belongs to, for the ledger where it leaves this machine.
     """
 
     lead: int
@@ -42,7 +42,7 @@ class Contents(NamedTuple):
 def in_passes(
     rows: Sequence[int], tokens: Sequence[list[int]], max_tokens: int, given: Sequence[list[int]] = ()
 ) -> Iterator[Segment]:
-    """Append `tokens[i]` to row i in passes of at most `max_tokens` tokens, one row after the other."""
+    """Yield segments that append `tokens[i]` to row i, row after row, with at most `max_tokens` tokens each."""
     segment, room = Segment([], [], given=[]), max_tokens
     for row, ids, following in zip(rows, tokens, given or [[]] * len(rows), strict=True):
         at = 0
@@ -60,9 +60,10 @@ def in_passes(
 
 
 class Wanted(NamedTuple):
-    """What a pass is asked for: the tokens, counted over all of its segments in a line, behind which something is.
+    """The results wanted of a pass: `places` are the tokens, counted over all segments, after which one is wanted.
 
-    Of each segment, `heads` says where in `places` its heads stand, and `given` where, and of which id, a probability.
+    For each segment, `heads` are the indices in `places` of its distributions, and `given` the index and the id of each
+    probability.
     """
 
     places: list[int]
@@ -71,7 +72,7 @@ class Wanted(NamedTuple):
 
 
 def wanted(segments: Sequence[Segment]) -> Wanted:
-    """What `segments` ask of one pass."""
+    """Collect the results that `segments` want of one pass."""
     found, start = Wanted([], [], []), 0
     for segment in segments:
         heads, given = list[int](), list[tuple[int, int]]()

@@ -1,4 +1,4 @@
-"""What a configuration says of whoever writes: a model and its stored KV, or a server of text elsewhere."""
+"""The settings of the model that writes: a model here and its stored KV, or a server of text elsewhere."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class KVSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Keeps what the model computed of passages: docs/kv.md."""
+    """Storage of what the model computed of passages: docs/kv.md."""
 
     folder: Annotated[FilePath, Meta(description="where it is kept, readable by this user only; empty: nowhere")] = ""
     budget_bytes: Annotated[int, Meta(ge=0, description="the least recently used passages go when this is reached")] = (

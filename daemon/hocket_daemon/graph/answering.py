@@ -1,4 +1,4 @@
-"""A device tells evidence: the passages nearest another device's question, where its owner allows it."""
+"""Evidence for other devices: the passages nearest their question, where the owner of this device allows it."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ AT_ONCE = 16  # of its questions that are searched; it is told no evidence for m
 
 
 class Answering:
-    """Answers every Gather once, or not at all behind its deadline."""
+    """The answers to Gather: one for each, or none after its deadline."""
 
     def __init__(
         self, retrieval: RetrievalClient, send: Callable[[Message], None], *, allowed: bool, minimum: float
     ) -> None:
-        """Passages that score less than `minimum` stay: they are about something else."""
+        """Set the `minimum`: passages that score less are not sent, as they are about something else."""
         self._retrieval, self._send = retrieval, send
         self._allowed, self._minimum = allowed, minimum
         self._under_way = 0
         self.passages_total = 0
 
     def on_gather(self, event: Received) -> None:
-        """Search, and answer."""
+        """Search for the question of a Gather, and answer."""
         gather = event.message
         assert isinstance(gather, Gather)
         if not self._allowed:
@@ -69,5 +69,5 @@ class Answering:
 
 
 def _as_it_leaves(passage: Passage) -> Passage:
-    """With the name of its file alone: where it lies on this machine is nobody's business."""
+    """Return a passage by the name of its file alone, which keeps its folder on this machine private."""
     return msgspec.structs.replace(passage, document=PurePath(passage.document).name)

@@ -1,4 +1,4 @@
-"""The gate `answers`, DGRAG's own: whether several answers written at home are sure of themselves and agree. Pure.
+"""The gate `answers`, DGRAG's own: tests whether several answers written at home are sure and agree. Pure.
 
 1. Confidence: an answer that says it does not know, or whose tokens were unlikely or drawn from flat distributions,
    escalates the question.
@@ -40,7 +40,7 @@ class Candidate:
 
 
 def judge(candidates: Sequence[Candidate], cosines: Sequence[Sequence[float]]) -> GateDecision:
-    """`cosines` of each text with each other, [candidates, candidates]."""
+    """Decide by the answers; `cosines` are of each text with each other, [candidates, candidates]."""
     if doubt := _doubt(candidates):
         return _decision("escalate", 0.0, doubt)
     if len(candidates) < 2:
@@ -54,14 +54,14 @@ def judge(candidates: Sequence[Candidate], cosines: Sequence[Sequence[float]]) -
 
 
 def similarity(one: str, other: str, cosine: float) -> float:
-    """Of two answers, in [0, 1]; `cosine` is that of their vectors."""
+    """Return the similarity of two answers, in [0, 1]; `cosine` is that of their vectors."""
     words = _jaccard(frozenset(one.lower().split()), frozenset(other.lower().split()))
     claims = _jaccard(frozenset(_CLAIM.findall(one)), frozenset(_CLAIM.findall(other)))
     return fmean((max(0.0, cosine), words, claims))
 
 
 def _doubt(candidates: Sequence[Candidate]) -> str:
-    """Why the answers are not sure of themselves; empty where they are."""
+    """Return why the answers are not sure of themselves; empty where they are."""
     if not candidates or not all(each.text.strip() for each in candidates):
         return "an answer at home is empty"
     if any(_UNSURE.search(each.text) for each in candidates):
@@ -74,7 +74,7 @@ def _doubt(candidates: Sequence[Candidate]) -> str:
 
 
 def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    """1 of two empty sets."""
+    """Return the Jaccard index; 1 of two empty sets."""
     return len(one & other) / len(one | other) if one | other else 1.0
 
 

@@ -1,4 +1,4 @@
-"""Choosing the gate's model and threshold on questions of which it is known whether home holds their evidence. Pure.
+"""Calibration of the gate on questions of which it is known whether home holds their evidence. Pure.
 
 The threshold is the lowest whose risk, P(no evidence found at home | kept), is at most the one that is asked for, at
 95 % confidence: kept questions without evidence would be as few as they are with probability 0.05 at most if the risk
@@ -42,7 +42,7 @@ def fit(given: Sequence[Inputs], found: Sequence[bool]) -> tuple[Inputs, float]:
 
 
 def _newton(table: NDArray[np.float64], labels: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The likeliest weights, and the bias."""
+    """Return the likeliest weights, and the bias."""
     rows = np.hstack([table, np.ones((len(table), 1))])
     counts = labels.sum(), len(labels) - labels.sum()
     balance = np.where(labels == 1, 0.5 / max(1.0, counts[0]), 0.5 / max(1.0, counts[1])) * len(labels)
@@ -60,7 +60,7 @@ def _newton(table: NDArray[np.float64], labels: NDArray[np.float64]) -> NDArray[
 
 
 def choose(metrics: Sequence[float], found: Sequence[bool], risk: float) -> float:
-    """The lowest threshold whose kept questions pass the test; 1.0 where none does."""
+    """Return the lowest threshold whose kept questions pass the test; 1.0 where none does."""
     order = sorted(range(len(metrics)), key=lambda at: -metrics[at])
     best, missing = 1.0, 0
     for kept, at in enumerate(order, start=1):
@@ -72,7 +72,7 @@ def choose(metrics: Sequence[float], found: Sequence[bool], risk: float) -> floa
 
 
 def binomial_cdf(successes: int, trials: int, chance: float) -> float:
-    """P(X ≤ successes) of a binomial X."""
+    """Return P(X ≤ successes) of a binomial X."""
     terms = (
         lgamma(trials + 1) - lgamma(k + 1) - lgamma(trials - k + 1) + k * log(chance) + (trials - k) * log(1 - chance)
         for k in range(successes + 1)

@@ -1,4 +1,4 @@
-"""A calibration of one's own, in a file beside the device's others; without one the shipped one holds."""
+"""A device's own calibration, in a file beside its others; without one the shipped calibration holds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .shipped import SHIPPED
 
 
 def load(path: str) -> Calibration:
-    """What `path` holds, or the shipped one where nothing is there. Raises BadConfiguration."""
+    """Return the calibration in `path`, or the shipped one where there is no file. Raises BadConfiguration."""
     if not path or not Path(path).exists():
         return SHIPPED
     try:
@@ -24,5 +24,5 @@ def load(path: str) -> Calibration:
 
 
 def save(path: Path, calibration: Calibration) -> None:
-    """Replace the file. Raises OSError."""
+    """Replace the calibration's file. Raises OSError."""
     write_whole(path, msgspec.json.format(msgspec.json.encode(calibration)).decode())

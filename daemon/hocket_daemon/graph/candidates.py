@@ -24,7 +24,7 @@ READ = 2  # passages that a candidate is written from
 
 
 class Candidates:
-    """Writes them, compares them, and tells the gate's decision once; nothing is told behind `close`."""
+    """The answers to one question: written, compared, and reported as one decision, unless `close` comes first."""
 
     def __init__(
         self, services: Services, lookups: Lookups, number: int, done: Callable[[GateDecision | HocketError], None]
@@ -38,7 +38,7 @@ class Candidates:
         self._closed = False
 
     def start(self, question: str, found: Passages) -> None:
-        """Begin with all of them."""
+        """Begin to write all of them."""
         texts = list(map(headed, found.passages[:READ]))
         prompt = "\n\n".join([*texts, question])
         self._scorer = next((each for each in found.scorers if each.startswith("cosine:")), "")
@@ -46,7 +46,7 @@ class Candidates:
             self._writing.append(self._write(prompt, seed))
 
     def close(self) -> None:
-        """Nobody waits any more."""
+        """Stop: nobody waits any more."""
         self._closed = True
         for each in self._writing:
             each.cancel()
@@ -76,7 +76,7 @@ class Candidates:
             self._compare(0)
 
     def _compare(self, at: int) -> None:
-        """The cosines of one candidate with all, one after another."""
+        """Request the cosines of candidate `at` with all, and then those of the next; after the last, judge."""
         texts = [each.text for each in self._candidates()]
         if at == len(texts) or not all(texts):
             self._done(judge(self._candidates(), self._cosines))

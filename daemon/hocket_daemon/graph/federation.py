@@ -1,4 +1,4 @@
-"""The cloud's part: it keeps what devices share, and gathers evidence from those that may know more.
+"""The cloud's part: it stores what devices share, and gathers evidence from those that may know more.
 
 Devices open no port: they are asked over the links that they have dialled. Everything runs on the main thread.
 """
@@ -47,7 +47,7 @@ log = structlog.get_logger(__name__)
 
 
 class Federation:
-    """Devices that share, as the cloud knows them."""
+    """The devices that share, as the cloud knows them."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Federation:
         counters: Counters,
         lets_in: Callable[[str], bool],
     ) -> None:
-        """`lets_in` tells whether the key of a name may pair here."""
+        """Begin with nobody connected; `lets_in` tells whether the key of a name may pair here."""
         self._settings = settings
         self._server = server
         self._retrieval = retrieval
@@ -70,7 +70,7 @@ class Federation:
             log.warning("[federation] groups has names that are in no key", names=keyless, say="hocket keys allow")
 
     def add_to(self, routes: Routes) -> None:
-        """Take what devices send."""
+        """Register the handlers for devices' messages."""
         routes.add([Summaries], self._on_summaries)
         routes.add([Withdraw], self._on_withdraw)
         routes.add([Recall], self._on_recall)
@@ -79,7 +79,7 @@ class Federation:
     # --- who is there
 
     def on_end(self, event: Greeted | Gone) -> None:
-        """A device has connected, or has gone."""
+        """Handle a device that has connected, or has gone."""
         if isinstance(event, Gone):
             name = self.members.name_at(event.route)
             self.members.gone(event.route)
@@ -136,7 +136,7 @@ class Federation:
     # --- what is kept
 
     def _name(self, event: Received, store: str) -> str:
-        """Whose message it is; on ipc a device says who it is by its store."""
+        """Return whose message it is, and note that its device is there; on ipc a device is named by its store."""
         name = event.user or store
         self.members.here(name, event.route)
         self.members.back(event.route)
@@ -153,7 +153,7 @@ class Federation:
         self._keep(event, keep)
 
     def _on_withdraw(self, event: Received) -> None:
-        """Also of a device that is in no group any more; of one that has not said who it is nothing is held."""
+        """Withdraw summaries, also of a device that is in no group any more; of one without a name none are held."""
         message = event.message
         assert isinstance(message, Withdraw)
         if not (event.user or message.store):
@@ -190,11 +190,11 @@ class Federation:
 
     @property
     def due_s(self) -> float:
-        """When `tick` is next needed."""
+        """The time at which `tick` is next needed."""
         return min(self._expire_s, min((each.due_s for each in self._gatherings.values()), default=inf))
 
     def tick(self, now: float) -> None:
-        """Act on what has not come in time; forget devices that may not be kept any more."""
+        """Act on what has not come in time; forget devices that may not be stored any more."""
         for gathering in list(self._gatherings.values()):
             gathering.tick(now)
         if now >= self._expire_s:
@@ -210,7 +210,7 @@ class Federation:
     # --- how it is
 
     def facts(self) -> dict[str, str]:
-        """Lines for `hocket status`."""
+        """Return lines for `hocket status`."""
         if not self._settings.groups:
             return {"federation": "off: [federation] groups names no devices"}
         groups = "; ".join(f"{name}: {', '.join(names)}" for name, names in self._settings.groups.items())
@@ -221,5 +221,5 @@ class Federation:
         }
 
     def metrics(self) -> dict[str, float]:
-        """The same for programs."""
+        """Return the same facts as numbers, for programs."""
         return {"summaries_held": float(sum(self._held.values()))}

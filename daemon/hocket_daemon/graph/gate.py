@@ -1,4 +1,4 @@
-"""Whether home knows enough: the gate `evidence`, from what a search at home has found and nothing else. Pure.
+"""The gate `evidence`: tests whether home knows enough, by what a search at home has found alone. Pure.
 
 The metric is the probability, by a logistic model, that one of the passages holds what is asked for. Its inputs are the
 scores, and how much of the question's telling words and names the passages cover.
@@ -19,7 +19,7 @@ _NAME = re.compile(r"(?<![.?!]\s)(?<!^)\b[A-Z][^\W_]*|\b\w*\d\w*")
 
 
 class Inputs(NamedTuple):
-    """What the metric is made of: two scores, and shares in [0, 1]."""
+    """The inputs of the metric: two scores, and shares in [0, 1]."""
 
     best: float
     second: float
@@ -38,7 +38,7 @@ class Calibration(NamedTuple):
 
 
 def inputs(question: str, found: Passages) -> Inputs:
-    """Of the passages found at home for a question, best first."""
+    """Return the inputs for a question and the passages found for it at home, best first."""
     scores = sorted((passage.score for passage in found.passages), reverse=True)
     texts = [frozenset(words(searched(passage))) for passage in found.passages]
     together = frozenset[str]().union(*texts)
@@ -54,13 +54,13 @@ def inputs(question: str, found: Passages) -> Inputs:
 
 
 def metric(given: Inputs, calibration: Calibration) -> float:
-    """In [0, 1]."""
+    """Return the metric, a probability in [0, 1]."""
     logit = calibration.bias + sum(weight * value for weight, value in zip(calibration.weights, given, strict=True))
     return 1.0 / (1.0 + exp(-logit))
 
 
 def decide(question: str, found: Passages, calibration: Calibration) -> GateDecision:
-    """Home, where the metric reaches the threshold; escalate with scores that nothing was calibrated for."""
+    """Decide for home where the metric reaches the threshold; escalate with scores of another scorer."""
     threshold = calibration.threshold
     if not found.passages:
         return _decision("escalate", 0.0, threshold, "no documents at home")
@@ -78,5 +78,5 @@ def _decision(decision: Verdict, value: float, threshold: float, reason: str) ->
 
 
 def _covered(words: Sequence[str], text: frozenset[str]) -> float:
-    """The share of words that a text has; 1 of none."""
+    """Return the share of words that a text has; 1 without words."""
     return sum(word in text for word in words) / len(words) if words else 1.0

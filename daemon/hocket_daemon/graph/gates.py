@@ -16,38 +16,38 @@ from .gate import Calibration, decide
 
 
 class Gate(Protocol):
-    """Whether home is enough."""
+    """A test whether home is enough for a question."""
 
     def decide(self, question: str, found: Passages, lookups: Lookups, done: Callable[[GateDecision], None]) -> None:
-        """By what a search at home has found; `done` is called once, perhaps before this returns."""
+        """Decide by what a search at home has found; `done` is called once, perhaps before this returns."""
 
     def close(self) -> None:
-        """Nobody waits any more."""
+        """Stop: nobody waits any more."""
 
 
 class EvidenceGate:
-    """From the search alone."""
+    """The gate `evidence`, which decides by the search alone."""
 
     def __init__(self, calibration: Calibration) -> None:
         self._calibration = calibration
 
     def decide(self, question: str, found: Passages, _: Lookups, done: Callable[[GateDecision], None]) -> None:
-        """At once."""
+        """Decide at once."""
         done(decide(question, found, self._calibration))
 
     def close(self) -> None:
-        """Nothing is under way."""
+        """Do nothing, as nothing is in progress."""
 
 
 class AnswersGate:
-    """DGRAG's: several answers are written at home first."""
+    """The gate `answers`, DGRAG's own: several answers are written at home first."""
 
     def __init__(self, services: Services, number: int) -> None:
         self._services, self._number = services, number
         self._candidates: Candidates | None = None
 
     def decide(self, question: str, found: Passages, lookups: Lookups, done: Callable[[GateDecision], None]) -> None:
-        """When they are written; where they cannot be, the question goes on."""
+        """Decide once the answers are written; where they cannot be, escalate the question."""
 
         def judged(outcome: GateDecision | HocketError) -> None:
             done(_escalate(f"no answers at home: {outcome.text}") if isinstance(outcome, HocketError) else outcome)

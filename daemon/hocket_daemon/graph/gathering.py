@@ -1,4 +1,4 @@
-"""One question beyond home, in the cloud: match summaries, ask the best devices, score what they say, keep the best.
+"""A question beyond home, in the cloud: match summaries, ask the best devices, score their passages, keep the best.
 
 The own documents are searched meanwhile; with no device to ask nothing else is waited for.
 """
@@ -36,7 +36,7 @@ Send = Callable[[bytes, Gather], None]
 
 
 class Gathering:
-    """Ends once, in `done`, unless it is closed before."""
+    """The gathering for one question; it ends once, in `done`, unless it is closed before."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Gathering:
         send: Send,
         done: Callable[[Gathered | HocketError], None],
     ) -> None:
-        """`asker` is the device whose question it is, and `k` how many passages it wants."""
+        """Prepare to gather the `k` passages that the device `asker` wants for its question."""
         self.session = os.urandom(16)
         self.closed = False
         self.asked: set[str] = set()  # who has not answered yet
@@ -68,19 +68,19 @@ class Gathering:
         self._evidence: list[Passage] = []
 
     def start(self, scorer: str) -> None:
-        """Search, and see who may know."""
+        """Search the own documents, and find the devices that may know more."""
         if self._others:
             match = Match(request=os.urandom(16), query=self._question, devices=self._others)
             self._lookups.ask(match, self._on_matched)
         self._lookups.search(self._question, self._k, scorer, self._on_own)
 
     def close(self) -> None:
-        """Nobody waits any more."""
+        """Stop: nobody waits any more."""
         self.closed = True
         self._lookups.close()
 
     def tick(self, now: float) -> None:
-        """Who has not answered by now is taken to sleep."""
+        """Go on without the devices that have not answered in time, and mark them as asleep."""
         if now < self.due_s or self.closed:
             return
         self.due_s = inf
@@ -91,7 +91,7 @@ class Gathering:
         self._go_on()
 
     def on_evidence(self, name: str, message: Evidence | NoEvidence) -> None:
-        """What a device says; of one that was not asked, or has answered, it is dropped."""
+        """Handle a device's answer; that of one that was not asked, or has answered, is dropped."""
         if name not in self.asked or self.closed:
             return
         self.asked.discard(name)
@@ -102,7 +102,7 @@ class Gathering:
         self._go_on()
 
     def on_gone(self, name: str) -> None:
-        """A device has left."""
+        """Handle a device that has left."""
         if name in self.asked:
             self.asked.discard(name)
             self._notices.append(f"{name} has gone while it was asked")
@@ -128,7 +128,7 @@ class Gathering:
         self._go_on()
 
     def _ask(self, names: list[str]) -> None:
-        """The best of them that are there; who is not is named."""
+        """Ask the best of the devices that are there; add a notice for each that is not."""
         gather = Gather(
             session=self.session, question=self._question, k=self._asked_for, deadline_s=self._settings.gather_s
         )
@@ -185,5 +185,5 @@ class Gathering:
 
 
 def _as_read(passage: Passage, device: str) -> Passage:
-    """Who told it, and nothing that only the device says of it."""
+    """Return a device's passage under its name, without the score that the device gave, and cut to MAX_CHARS."""
     return msgspec.structs.replace(passage, device=device, score=0.0, text=passage.text[:MAX_CHARS])

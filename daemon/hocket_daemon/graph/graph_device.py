@@ -1,4 +1,4 @@
-"""What a device does for others of its group: it shares summaries, tells evidence, and says what the cloud holds."""
+"""A device's part in its group: it shares summaries, answers with evidence, and lists what the cloud holds."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ RECALL_S = 10.0
 
 
 class GraphDevice:
-    """Everything runs on the main thread."""
+    """The graph's part of a device daemon. Everything runs on the main thread."""
 
     def __init__(
         self, retrieval: RetrievalClient, server: Server, peer: Peer | None, egress: EgressSettings, *, minimum: float
     ) -> None:
-        """Without a `peer` there is nobody to share with."""
+        """Set up sharing with `peer`; without one there is nobody to share with."""
         self._server, self._peer = server, peer
         self._sharing = Sharing(retrieval, self._send, allowed=egress.summaries)
         self._answering = Answering(retrieval, self._send, allowed=egress.evidence, minimum=minimum)
         self._recalls: dict[bytes, tuple[float, Callable[[Recalled | HocketError], None]]] = {}
 
     def add_to(self, at_server: Routes, at_peer: Routes) -> None:
-        """Take what clients and the cloud send."""
+        """Register the handlers for messages of clients and of the cloud."""
         at_server.add([ListShared], self._on_list)
         at_server.add([StopSharing], self._on_stop)
         at_peer.add([Gather], self._answering.on_gather)
@@ -53,12 +53,12 @@ class GraphDevice:
         at_peer.add([Recalled, Error], self._on_recalled)
 
     def on_peer(self, up: bool) -> None:
-        """The cloud can be reached from now on, or cannot."""
+        """Note that the cloud can be reached from now on, or cannot."""
         self._sharing.on_peer(up, time.monotonic())
 
     @property
     def due_s(self) -> float:
-        """When `tick` is next needed."""
+        """The time at which `tick` is next needed."""
         return min(self._sharing.due_s, min((until_s for until_s, _ in self._recalls.values()), default=inf))
 
     def tick(self, now: float) -> None:
@@ -70,11 +70,11 @@ class GraphDevice:
                 done(DeadlineExceeded(f"the cloud has not answered within {RECALL_S:g} s", "ask again"))
 
     def facts(self) -> dict[str, str]:
-        """A line for `hocket status`."""
+        """Return a line for `hocket status`."""
         return {"shared summaries": self._sharing.fact} if self._peer is not None else {}
 
     def metrics(self) -> dict[str, float]:
-        """The same for programs."""
+        """Return the same facts as numbers, for programs."""
         current, own = self._sharing.counts
         return {
             "summaries_sent_total": float(self._sharing.sent_total),
@@ -84,7 +84,7 @@ class GraphDevice:
         }
 
     def _send(self, message: Message) -> None:
-        """What does not reach the cloud is lost, and asked for again."""
+        """Send to the cloud if it is up; what does not reach it is lost, and asked for again."""
         if self._peer is not None and self._peer.up:
             self._peer.send(message)
 

@@ -1,4 +1,4 @@
-"""What the cloud holds of a device is told from hand to hand, under each asker's own number."""
+"""Replies on what the cloud holds of a device, passed on under the number of each client's own request."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hocket_bus.messages import Error, Recalled
 
 
 def passed_on(outcome: Recalled | HocketError, request: bytes) -> Recalled | Error:
-    """The answer to `request`, from that of whoever was asked for it."""
+    """Return the answer to `request`, made of the answer of whoever was asked for it."""
     if isinstance(outcome, HocketError):
         return error_message(outcome, request)
     return Recalled(request=request, summaries=outcome.summaries, total=outcome.total)

@@ -1,6 +1,7 @@
-"""The cloud's part in what devices of a group say to each other: it tells who is there, and passes on sealed boxes.
+"""The cloud's relay between devices of a group: it tells who is there, and passes on sealed envelopes.
 
-It cannot open them. It sees who speaks to whom, when, and how much; a box goes to devices of the sender's groups alone.
+It cannot open them. It sees who speaks to whom, when, and how much; an envelope goes to devices of the sender's groups
+alone.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ NO_GROUP = "the cloud names no other device of your group: see [federation] grou
 
 
 class Relay:
-    """Devices' boxes, from one to another."""
+    """The relay of sealed envelopes from one device to another."""
 
     def __init__(self, members: Members, server: Server, retrieval: RetrievalClient, counters: Counters) -> None:
         self._members, self._server = members, server
@@ -39,12 +40,12 @@ class Relay:
         self._keys: dict[bytes, bytes] = {}  # of connected devices, by route: for what is sealed for them
 
     def add_to(self, routes: Routes) -> None:
-        """Take what devices send."""
+        """Register the handlers for devices' messages."""
         routes.add([FindMembers], self._on_find)
         routes.add([Sealed], self._on_sealed)
 
     def on_end(self, event: Greeted | Gone) -> None:
-        """A device has connected, or has gone."""
+        """Handle a device that has connected, or has gone."""
         if isinstance(event, Gone):
             self._keys.pop(event.route, None)
         elif event.hello.sealing_key:
@@ -76,7 +77,7 @@ class Relay:
             self._send_found(route, asked, ranked, [])
 
     def _send_found(self, route: bytes, asked: FindMembers, ranked: Sequence[Matching], notices: Sequence[str]) -> None:
-        """The first of them that are there; who is not is named."""
+        """Send the first of these devices that are there, with a notice for each that is not."""
         found, why_not = list[FoundMember](), list(notices)
         for match in ranked:
             if len(found) == asked.most:

@@ -49,7 +49,7 @@ class _Graph:
 
 
 class Sharing:
-    """Idle while the cloud is away, and where `allowed` is false but for one farewell."""
+    """The sharing of summaries: idle while the cloud is away, and, if not `allowed`, but for one withdrawal."""
 
     def __init__(self, retrieval: RetrievalClient, send: Callable[[Sent], None], *, allowed: bool) -> None:
         self.held: dict[int, int] = {}  # versions by subgraph, as the cloud says
@@ -68,12 +68,12 @@ class Sharing:
     # --- events
 
     def on_peer(self, up: bool, now: float) -> None:
-        """The cloud can be reached, or cannot."""
+        """Note that the cloud can be reached, or cannot."""
         self._up, self._known, self._waits, self._refused = up, False, False, False
         self.due_s = now if up else inf
 
     def on_held(self, message: SummariesHeld, now: float) -> None:
-        """What the cloud holds now; the next page goes."""
+        """Take the cloud's report on what it holds now, and send the next page."""
         self._waits, self._known = False, True
         self.held = {each.id: each.version for each in message.held}
         if message.problem and message.problem != self.problem:
@@ -98,7 +98,7 @@ class Sharing:
     # --- actions
 
     def _withdraw_all(self) -> None:
-        """Once a link: it is a few bytes, and who forbids sharing need not remember what the cloud holds."""
+        """Withdraw everything, once a link: it is a few bytes, and the owner need not remember what the cloud holds."""
         self.due_s = inf
         if self._up:
             self._send(Withdraw(store=self._graph.store))
@@ -135,7 +135,7 @@ class Sharing:
         self._compare()
 
     def _compare(self) -> None:
-        """Ask what the cloud holds where that is not known of this link, else send what differs."""
+        """Ask the cloud what it holds where that is not known of this link, else send what differs."""
         if not self._up or self._waits or self._refused:
             return
         if self._known:
@@ -164,7 +164,7 @@ class Sharing:
         return {id: each for id, each in self._graph.subgraphs.items() if each.summary}
 
     def _page(self) -> list[Summary]:
-        """The next that the cloud lacks, or has in another version."""
+        """Return the next summaries that the cloud lacks, or has in another version."""
         lacking = (each for each in self._shareable().values() if self.held.get(each.id) != each.version)
         return _fitting(Summary(id=each.id, version=each.version, text=each.summary) for each in lacking)
 
@@ -179,14 +179,14 @@ class Sharing:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many summaries the cloud holds as they are now, none before it has said so, and how many there are."""
+        """The number of summaries that the cloud holds up to date, 0 before it has said so, and their number here."""
         own = self._shareable().values()
         current = sum(self.held.get(each.id) == each.version for each in own) if self._known else 0
         return current, len(own)
 
 
 def _fitting(summaries: Iterable[Summary]) -> list[Summary]:
-    """As many as a message holds."""
+    """Return as many of the summaries as a message holds."""
     page: list[Summary] = []
     for each in summaries:
         page.append(each)

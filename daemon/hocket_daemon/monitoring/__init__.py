@@ -1,1 +1,1 @@
-"""What is counted, and where it is read."""
+"""The counters of a daemon, and the pages on which they are read."""

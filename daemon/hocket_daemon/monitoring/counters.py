@@ -1,4 +1,4 @@
-"""What happened since the daemon's start, counted under the names that Prometheus, Status and `hocket top` show."""
+"""Counts since the daemon's start, under the names that Prometheus, Status and `hocket top` show."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hocket_bus.messages import Finish, Side, Source
 
 @cache
 def labelled(name: str, **labels: str) -> str:
-    """A metric's full name, as Prometheus writes it: `tokens_total{source="both"}`."""
+    """Return a metric's full name, as Prometheus writes it: `tokens_total{source="both"}`."""
     pairs = ",".join(f'{key}="{value}"' for key, value in labels.items())
     return f"{name}{{{pairs}}}" if pairs else name
 
@@ -46,26 +46,26 @@ class Counters:
             self._counts[labelled(name, **labels)] += amount
 
     def metrics(self) -> dict[str, float]:
-        """All of them as they are now."""
+        """Return all counts as they are now."""
         with self._lock:
             return dict(self._counts)
 
     def token(self, source: Source, *, device: bool, cloud: bool) -> None:
-        """A token of an answer, and whether it is the one that each side drafted; solo steps accept nothing."""
+        """Count a token of an answer, and for each side whether its draft was that token; solo steps accept nothing."""
         self.add("tokens_total", source=source)
         if source != "solo":
             self.add("accepted_total", float(device), side="device")
             self.add("accepted_total", float(cloud), side="cloud")
 
     def drafted(self, seconds: float | None) -> None:
-        """A draft, and how long its decode step took; None where reading the question gave it."""
+        """Count a draft, and the seconds of its decode step; None where reading the question gave it."""
         self.add("drafts_total")
         if seconds is not None:
             self.add("decode_steps_total")
             self.add("decode_seconds_total", seconds)
 
     def answered(self, finish: Finish, first_token_s: float | None) -> None:
-        """An answer that came to its end."""
+        """Count an answer that came to its end, and the seconds to its first token, if it had one."""
         self.add("answers_total", finish=finish)
         if first_token_s is not None:
             self.add("first_tokens_total")
@@ -73,7 +73,7 @@ class Counters:
 
 
 def fact(metrics: dict[str, float]) -> str:
-    """The line of `hocket status`."""
+    """Return the line of `hocket status`."""
     tokens = {source: int(metrics[labelled("tokens_total", source=source)]) for source in get_args(Source)}
     joint = sum(tokens.values()) - tokens["solo"]
     shares = [

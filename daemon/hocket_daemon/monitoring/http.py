@@ -1,4 +1,4 @@
-"""A page over HTTP, to few readers at a time: whoever connects and says nothing costs neither threads nor memory."""
+"""A page over HTTP, for few readers at a time: silent connections cost neither threads nor memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ READ_S = 5.0  # until a reader has said what it wants
 
 
 class PageServer(ThreadingMixIn, WSGIServer):
-    """A thread for each of at most MAX_READERS connections; of more, the oldest ends."""
+    """A server with a thread for each of at most MAX_READERS connections; of more, the oldest ends."""
 
     daemon_threads = True
     block_on_close = False
@@ -44,14 +44,14 @@ class PageServer(ThreadingMixIn, WSGIServer):
         super().shutdown_request(request)
 
     def handle_error(self, *_: object) -> None:
-        """A reader that goes in the middle of a page is nobody's trouble."""
+        """Ignore a reader that goes in the middle of a page."""
 
 
 class _Handler(WSGIRequestHandler):
     timeout = READ_S
 
     def log_message(self, *_: object) -> None:
-        """Requests are not logged."""
+        """Log nothing: requests are not logged."""
 
 
 class _SixServer(PageServer):

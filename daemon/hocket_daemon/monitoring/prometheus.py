@@ -20,12 +20,12 @@ Metrics = dict[str, float]
 
 
 class Exporter(Collector):
-    """Serves until `close`. Raises BadConfiguration where it cannot listen."""
+    """The server of the metrics, until `close`. Raises BadConfiguration where it cannot listen."""
 
     def __init__(
         self, address: str, post: Callable[[Callable[[], None]], None], metrics: Callable[[], Metrics]
     ) -> None:
-        """`post` runs a callable on the main loop, where `metrics` is called at each look."""
+        """Listen at `address`; `post` runs a callable on the main loop, where `metrics` is called at each scrape."""
         host, _, port = address.rpartition(":")
         if not host.strip("[]") or not port.isdigit() or not 0 < int(port) < 65_536:
             raise BadConfiguration(f"metrics: '{address}' is no address", 'write metrics = "127.0.0.1:9464"')
@@ -39,7 +39,7 @@ class Exporter(Collector):
             raise BadConfiguration(f"metrics: cannot listen at {address}: {error}", "choose a free port") from error
 
     def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
-        """Called on a thread of the server; a main loop that does not answer is told as `hocket_up 0`."""
+        """Collect the metrics on a server thread; a main loop that does not answer is reported as `hocket_up 0`."""
         found: SimpleQueue[Metrics] = SimpleQueue()
         self._post(lambda: found.put(self._metrics()))
         try:
@@ -49,7 +49,7 @@ class Exporter(Collector):
         yield from _families(metrics)
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._server.shutdown()
         self._server.server_close()
 

@@ -1,1 +1,1 @@
-"""What may leave the device, and what left."""
+"""The policy of what may leave the device, and the record of what left."""

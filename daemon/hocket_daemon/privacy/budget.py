@@ -1,4 +1,4 @@
-"""How many bits tokens may tell of each document within a day, and did: a privacy filter, kept in the ledger's file.
+"""Bounds on the bits that tokens disclose of each document in a day: a privacy filter, in the ledger's file.
 
 What a token can tell at most is charged before anything of it leaves (`engine/sampling/bounded.py`), and given back as
 far as the token then says less. A document that may tell no more is left out, as if it had not been found. So over a
@@ -32,25 +32,25 @@ _SLACK = 1e-9  # of a bit: what sums of many charges are rounded by
 
 
 def today() -> str:
-    """The day as the ledger has it, in this machine's time."""
+    """Return the day as the ledger has it, in this machine's time."""
     return time.strftime("%Y-%m-%d")
 
 
 class Charge(NamedTuple):
-    """The day of a charge, and the documents that may not tell so much on it; none: all are charged."""
+    """The day of a charge, and the documents whose bound it would exceed; if there are none, all are charged."""
 
     day: str
     refused: frozenset[str]
 
 
 class PrivacyBudget:
-    """Bits by document for one day at a time; from any thread. The file has digests of names and no names.
+    """The bits charged to each document, one day at a time; from any thread. The file has digests of names, no names.
 
-    It never has less than what was charged, so a daemon that is killed may tell no more than one that ends.
+    The file never has less than what was charged, so a daemon that is killed may disclose no more than one that ends.
     """
 
     def __init__(self, path: Path | None, bound_bits: float, day: Callable[[], str] = today) -> None:
-        """`path` is the ledger's file; None: a day's bits are known until the daemon ends.
+        """Read the day's bits from `path`, the ledger's file; None: they are known only until the daemon ends.
 
         Raises Unavailable where the file cannot be read: an empty one in its place would allow everything anew.
         """
@@ -61,13 +61,13 @@ class PrivacyBudget:
         self._begin(day())
 
     def left(self, document: str) -> float:
-        """Bits that this document may still tell today. Raises Unavailable."""
+        """Return the bits that this document may still disclose today. Raises Unavailable."""
         with self._lock:
             self._turn_day()
             return max(0.0, self._bound - self._charged.get(_digest(document), 0.0))
 
     def charge(self, bits: Mapping[str, float]) -> Charge:
-        """Charge each document so many bits of today: all of them, or none where one may not tell so much.
+        """Charge each document so many bits of today: all of them, or none where one would exceed its bound.
 
         Raises Unavailable where it cannot be written down, and has charged nothing.
         """
@@ -82,13 +82,13 @@ class PrivacyBudget:
             return Charge(self._day, refused)
 
     def refund(self, day: str, bits: Mapping[str, float]) -> None:
-        """Give back what was charged on a day and not told; what was charged on one that is over stays."""
+        """Give back what was charged on a day and not disclosed; charges of a day that is over stay."""
         with self._lock:
             for key, each in ((_digest(name), each) for name, each in bits.items() if day == self._day):
                 self._charged[key] = max(0.0, self._charged.get(key, 0.0) - each)
 
     def write(self) -> None:
-        """Write down what was charged, and no more: what was written ahead may be charged again behind a restart.
+        """Write down what was charged, and no more: what was written ahead may be charged again after a restart.
 
         Raises Unavailable; then what the file has is too much, and not too little.
         """

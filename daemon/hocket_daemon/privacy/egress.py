@@ -1,5 +1,7 @@
-"""What may leave the device, and what left: the policy of its configuration, kept by the gate before whoever is
-elsewhere, and bytes by day, peer, session and class of data, in one small SQLite file.
+"""The policy of what may leave the device, and the record of what left.
+
+The policy comes from the configuration, and a gate before each peer enforces it. The bytes that left are counted by
+day, peer, session and class of data, in one small SQLite file.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ TO_REMEMBER: tuple[PeerClass, ...] = ("control", "memory")  # and no memory is a
 
 
 class ServerEgressSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What may leave this side for a server of text: docs/privacy.md."""
+    """Data that may leave this side for a server of text: docs/privacy.md."""
 
     passages: Annotated[
         bool,
@@ -43,7 +45,7 @@ class ServerEgressSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class EgressSettings(ServerEgressSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What may leave for the cloud, or for a server of text; false keeps it on the device: docs/privacy.md.
+    """Data that may leave for the cloud, or for a server of text; false keeps it on the device: docs/privacy.md.
 
     Whatever has no name here stays.
     """
@@ -103,7 +105,7 @@ class EgressSettings(ServerEgressSettings, frozen=True, forbid_unknown_fields=Tr
 
 
 class PeerGate:
-    """Lets the classes of the policy pass to one peer, and counts what left."""
+    """The gate to one peer: it lets the classes of the policy pass, and counts what left."""
 
     def __init__(
         self,
@@ -113,7 +115,7 @@ class PeerGate:
         side: Side = "device",
         also: frozenset[DataClass] = frozenset(),
     ) -> None:
-        """`side` is whose policy it is: who reads of a refusal may be at the other one. `also` passes in any case."""
+        """Let the classes of the policy and those in `also` pass; refusals name `side` as the place of the policy."""
         allowed = frozenset(name for name in PEER_CLASSES if getattr(settings, name) not in (False, "none"))
         self._allowed: frozenset[DataClass] = allowed | also
         self._peer = peer
@@ -121,7 +123,7 @@ class PeerGate:
         self._ledger = ledger
 
     def check(self, message: Message) -> None:
-        """Raises Forbidden for every class that is not allowed by name; what is sealed has been checked before."""
+        """Check a message; a sealed one was checked before. Raises Forbidden for every class not allowed by name."""
         if isinstance(message, Sealed):
             return
         self.require(CLASS_OF[type(message)], type(message).__name__)
@@ -131,7 +133,7 @@ class PeerGate:
             self.require("bridges", "name that was found")
 
     def count(self, message: Message, size_bytes: int) -> None:
-        """Into the ledger; what is sealed was counted as what it is."""
+        """Count a message in the ledger; a sealed one was counted by its own class before."""
         if isinstance(message, Sealed):
             return
         session: bytes = getattr(message, "session", b"")
@@ -143,19 +145,19 @@ class PeerGate:
                 self.add(kind, session, size)
 
     def require(self, kind: DataClass, what: str) -> None:
-        """`check` of what is no message of the bus; `what` names it. Raises Forbidden."""
+        """Check data that is no message of the bus; `what` names it. Raises Forbidden."""
         if kind not in self._allowed:
             raise Forbidden(
                 f"[egress] keeps {kind} on {self._place}, so no {what} may leave", f"set {kind} = true there"
             )
 
     def add(self, kind: DataClass, session: bytes, size_bytes: int) -> None:
-        """`count` of what is no message of the bus; `session` is empty for what belongs to none."""
+        """Count data that is no message of the bus; `session` is empty for what belongs to none."""
         self._ledger.count(self._peer, session.hex(), kind, size_bytes)
 
 
 class ServerPolicy(NamedTuple):
-    """What may leave for a server of text, where that is counted, and what cuts this side off from one elsewhere."""
+    """The policy for a server of text: what may leave, where that is counted, and the switch that cuts it off."""
 
     egress: EgressSettings
     ledger: Ledger
@@ -163,7 +165,7 @@ class ServerPolicy(NamedTuple):
 
 
 def _of_turns(message: Message) -> list[str]:
-    """The texts of a conversation that travel with a question."""
+    """Return the texts of a conversation that travel with a question."""
     prompt: Prompt | None = getattr(message, "prompt", None)
     if prompt is None:
         return []
@@ -172,13 +174,13 @@ def _of_turns(message: Message) -> list[str]:
 
 
 def _of_bridge(message: Message) -> list[str]:
-    """The names that travel with a question, and the text that has them."""
+    """Return the names that travel with a question, and the text that has them."""
     bridge: Bridge | None = getattr(message, "bridge", None)
     return [bridge.text, *bridge.names] if bridge is not None else []
 
 
 def obstacle(settings: EgressSettings, needed: Sequence[PeerClass] = NEEDED) -> Forbidden | None:
-    """Why nothing can be done together that needs these classes; then nothing leaves for it at all."""
+    """Return why nothing that needs these classes can be done together, if so; then nothing leaves for it at all."""
     kept = [name for name in needed if not getattr(settings, name)]
     if not kept:
         return None
@@ -186,7 +188,7 @@ def obstacle(settings: EgressSettings, needed: Sequence[PeerClass] = NEEDED) -> 
 
 
 def fact(settings: EgressSettings) -> str:
-    """The line of `hocket status`: what leaves, in plain words."""
+    """Return the line of `hocket status`: what leaves, in plain words."""
     hindered, alone = obstacle(settings), obstacle(settings, TO_REMEMBER)
     read = "passages, for the server that is its model (passages = true)" if settings.passages else ""
     if hindered and alone and not _of_graph(settings) and not read:
@@ -229,7 +231,7 @@ log = structlog.get_logger(__name__)
 
 
 class Entry(NamedTuple):
-    """What left on one day for one peer in one session; `session` is empty for what belongs to the connection."""
+    """The data that left on one day for one peer in one session; `session` is empty for what is the connection's."""
 
     day: str
     peer: str
@@ -240,7 +242,7 @@ class Entry(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """What left of one class in one session, and when the first and the last of it did, on the monotonic clock."""
+    """The data of one class that left in one session, with the first and the last time on the monotonic clock."""
 
     kind: str
     first_s: float
@@ -249,12 +251,12 @@ class Stretch(NamedTuple):
     size_bytes: int
 
     def more(self, now_s: float, size_bytes: int) -> Stretch:
-        """With one message more."""
+        """Return the stretch with one message more."""
         return Stretch(self.kind, self.first_s, now_s, self.messages + 1, self.size_bytes + size_bytes)
 
 
 class Ledger:
-    """Counts in memory, from any thread, and writes down what came together; without a file it keeps sums alone."""
+    """The counts of what left, taken from any thread and written down in batches; without a file only sums."""
 
     def __init__(self, path: Path | None) -> None:
         self.sums: dict[str, int] = {}  # bytes by class since the start
@@ -266,7 +268,7 @@ class Ledger:
         self._failing = False
 
     def count(self, peer: str, session: str, kind: str, size_bytes: int) -> None:
-        """One message more."""
+        """Count one message."""
         with self._lock:
             self.sums[kind] = self.sums.get(kind, 0) + size_bytes
             if session:
@@ -279,7 +281,7 @@ class Ledger:
             self._pending[peer, session, kind] = messages + 1, total + size_bytes
 
     def trail(self, sessions: Sequence[str]) -> list[Stretch]:
-        """What left in these sessions, by class, in the order in which the classes began; it is forgotten here."""
+        """Return what left in these sessions, by class, in the order in which the classes began, and forget it."""
         with self._lock:
             found = [self._trails.pop(session, {}) for session in sessions]
         return sorted((each for trail in found for each in trail.values()), key=lambda each: each.first_s)
@@ -291,7 +293,7 @@ class Ledger:
             del self._trails[next(iter(self._trails))]
 
     def write(self) -> None:
-        """Write down what was counted; when it returns all of that is in the file, whoever else writes.
+        """Write down the counts; when it returns all of them are in the file, whichever thread wrote them.
 
         A file that cannot be written is logged once, and nothing is lost meanwhile.
         """
@@ -321,7 +323,7 @@ class Ledger:
 
 
 def read(path: Path) -> list[Entry]:
-    """All that is written down, oldest first; nothing where there is no file. Raises Unavailable."""
+    """Return all entries that are written down, oldest first; none without a file. Raises Unavailable."""
     if not path.exists():
         return []
     try:
@@ -340,7 +342,7 @@ def _add(path: Path, pending: dict[tuple[str, str, str], tuple[int, int]]) -> No
 
 
 def _fold(database: sqlite3.Connection) -> bool:
-    """Make one line a class of the oldest day's sessions; whether there were any."""
+    """Make one line a class of the oldest day's sessions; return whether there were any."""
     (day,) = database.execute(_OLDEST, (FOLDED,)).fetchone()
     if day is None:
         return False

@@ -1,4 +1,4 @@
-"""Which turns of a conversation may leave: those that whoever is to read them has read before, unless more is allowed.
+"""Turns of a conversation that may leave: those that their recipient has read before, unless more is allowed.
 
 A turn is known by a digest of its words, so that any client can bring its conversation along, and nothing that it says
 of it need be believed.
@@ -32,16 +32,16 @@ class History:
     """The turns that were read elsewhere. For the main thread."""
 
     def __init__(self, policy: HistoryPolicy = "seen", path: Path | None = None) -> None:
-        """`path` is the ledger's file, in which they outlive the daemon; None: they do not."""
+        """Read the turns from `path`, the ledger's file, in which they outlive the daemon; None: they do not."""
         self._policy = policy
         self._path = path
         self._seen = dict.fromkeys(_read(path))
         self._pending: list[bytes] = []
 
     def shareable(self, prompt: Prompt, reader: str) -> Prompt:
-        """What of a prompt may be told to `reader`; the query and the system line go with any question.
+        """Return the part of a prompt that `reader` may get; the query and the system line go with any question.
 
-        What was made of its turns goes where all of them may.
+        The query that was rewritten from its turns is a part only where all of them are.
         """
         if self._policy == "all":
             return prompt
@@ -50,7 +50,7 @@ class History:
         return msgspec.structs.replace(prompt, turns=turns, sought=sought)
 
     def add(self, query: str, answer: str, reader: str) -> None:
-        """`reader` has read this question and the whole of its answer."""
+        """Note that `reader` has read this question and the whole of its answer."""
         digest = _digest(Turn(query=query, answer=answer), reader)
         self._seen.pop(digest, None)
         self._seen[digest] = None
@@ -59,7 +59,7 @@ class History:
         self._pending.append(digest)
 
     def write(self) -> None:
-        """Write down what was added; what cannot be is told no more once the daemon has ended."""
+        """Write down the added turns; those that cannot be written are not shared after the daemon has ended."""
         pending, self._pending = self._pending, []
         if self._path is None or not pending:
             return

@@ -1,4 +1,4 @@
-"""Whether the owner has cut this device off from whoever is elsewhere: the cloud, and a server of text."""
+"""The owner's switch that cuts this device off from everything elsewhere: the cloud, and a server of text."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ CUT = Unavailable("the link is cut on this device", "connect it again: hocket al
 
 
 class LinkSwitch:
-    """A file beside the ledger says so, for a daemon that starts again: what was cut stays cut. For the main thread."""
+    """A switch stored as a file beside the ledger: what was cut stays cut after a restart. For the main thread."""
 
     def __init__(self, ledger: Path | None = None) -> None:
-        """Without a ledger it is known in memory alone."""
+        """Read the switch; without a ledger it is held in memory alone."""
         self._file = ledger.with_suffix(".cut") if ledger is not None else None
         self.is_cut = self._file is not None and self._file.exists()
 
     def turn(self, *, cut: bool) -> None:
-        """Be cut, or not. Raises Unavailable where that lasts no longer than the daemon, as it cannot be written."""
+        """Cut or join the link. Raises Unavailable where that cannot be written, and lasts until the daemon ends."""
         self.is_cut = cut
         if self._file is None:
             return

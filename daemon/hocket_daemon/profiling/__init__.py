@@ -1,1 +1,1 @@
-"""How long decoding takes, measured and predicted."""
+"""The time that decoding takes, measured and predicted."""

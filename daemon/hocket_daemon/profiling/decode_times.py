@@ -1,4 +1,4 @@
-"""What a daemon knows of its own decode times and of the network, in words and numbers; reads the files of profiles."""
+"""Reports on a daemon's decode times and on the network, in words and numbers; reads the files of profiles."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Profiling:
         self.profiler.energy = found.energy if found is not None else None
 
     def facts(self) -> dict[str, str]:
-        """The decode time, predicted and measured, and where the prediction comes from."""
+        """Return the decode time, predicted and measured, and where the prediction comes from."""
         seen, source = self.profiler, f"offline profile of {self._date}"
         if not self._date:
             source = f"moving average; for a fit: hocket profile --offline --side {self._side}"
@@ -49,7 +49,7 @@ class Profiling:
         return {"decode time": f"{figures}; median error {seen.error:.0%} over {seen.steps} steps ({source})"}
 
     def metrics(self) -> dict[str, float]:
-        """The same for programs."""
+        """Return the same facts as numbers, for programs."""
         seen = self.profiler
         return {
             "decode_predicted_s": seen.predicted_s,
@@ -60,7 +60,7 @@ class Profiling:
 
 
 def link_fact(link: Link) -> str:
-    """A link in words."""
+    """Return a link in words."""
     if not link.up:
         return "not connected"
     trip = f"round trip {_ms(link.rtt_s)}, average {_ms(link.round_trip.average)} (echo on this connection)"
@@ -68,7 +68,7 @@ def link_fact(link: Link) -> str:
 
 
 def network_facts(endpoint: str) -> dict[str, str]:
-    """What `hocket profile` last found towards the host of `endpoint`; empty when it never did."""
+    """Return what `hocket profile` last found towards the host of `endpoint`; empty if it never did."""
     if not endpoint:
         return {}
     found = load(network_file(host_of(endpoint)), NetworkProfile)

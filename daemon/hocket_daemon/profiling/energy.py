@@ -1,4 +1,4 @@
-"""What the processor has used, by the kernel's counters (powercap, RAPL); knows no model.
+"""Energy that the processor has used, by the kernel's counters (powercap, RAPL); knows no model.
 
 Each package of the machine has a counter in microjoules, which begins anew at its range. Root alone may read them on
 most systems. The whole machine's work is in them, so what is measured beside other work is too much.
@@ -12,7 +12,7 @@ COUNTERS = Path("/sys/class/powercap")
 
 
 class EnergyMeter:
-    """The joules since it was made; None where there is no counter that can be read."""
+    """A meter of the joules since it was made; None where there is no counter that can be read."""
 
     def __init__(self, counters: Path = COUNTERS) -> None:
         self._folders = sorted(counters.glob("intel-rapl:[0-9]*"))
@@ -20,7 +20,7 @@ class EnergyMeter:
         self._began = [_microjoules(folder, "energy_uj") for folder in self._folders]
 
     def joules(self) -> float | None:
-        """Since the beginning, of all packages."""
+        """Return the joules since the beginning, of all packages."""
         used = 0
         for folder, began in zip(self._folders, self._began, strict=True):
             now, range_uj = _microjoules(folder, "energy_uj"), _microjoules(folder, "max_energy_range_uj")

@@ -28,7 +28,7 @@ _PROMPTS = 4  # lengths of prompts, up to the context
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What is run: `rows` chunks of `chunk_tokens` decode together, `runs` times."""
+    """The work of a run: `rows` chunks of `chunk_tokens` decode together, `runs` times."""
 
     rows: int = 2
     chunk_tokens: int = 96
@@ -36,7 +36,7 @@ class Stage:
 
 
 def about(model: LanguageModel, settings: ModelSettings, side: Side) -> dict[str, str | int]:
-    """Model and machine: what a decode time depends on. The bundled model is another one on each side."""
+    """Return the model and machine that a decode time depends on. The bundled model is another one on each side."""
     return {
         "model": settings.name,
         "side": side,
@@ -50,7 +50,7 @@ def about(model: LanguageModel, settings: ModelSettings, side: Side) -> dict[str
 
 
 def steps_of(model: LanguageModel, stage: Stage) -> int:
-    """Decode steps of all runs together."""
+    """Return the number of decode steps of all runs together."""
     return stage.runs * max(0, model.slots.context - stage.chunk_tokens)
 
 
@@ -76,7 +76,7 @@ def profile(
 
 
 def _energy(model: LanguageModel, stage: Stage, decoded_j: float | None, prefilled_j: float | None) -> Energy | None:
-    """Joules a token; a run's chunks, which are few beside its steps, count as decoded."""
+    """Return the joules a token; a run's chunks, which are few beside its steps, count as decoded."""
     if decoded_j is None or prefilled_j is None:
         return None
     prompts = stage.runs * sum(_lengths(model))
@@ -84,12 +84,12 @@ def _energy(model: LanguageModel, stage: Stage, decoded_j: float | None, prefill
 
 
 def _lengths(model: LanguageModel) -> list[int]:
-    """Of the prompts that are timed."""
+    """Return the lengths of the prompts that are timed."""
     return [model.slots.context * part // _PROMPTS for part in range(1, _PROMPTS + 1)]
 
 
 def _prefill_time(model: LanguageModel, runs: int) -> PrefillTime:
-    """Of prompts of several lengths in one row, read as a session's are; the fastest of the runs counts."""
+    """Time prompts of several lengths in one row, read as a session's are; the fastest of the runs counts."""
     lengths = _lengths(model)
     return fit_prefill(lengths, [min(_read_prompt(model, length) for _ in range(runs)) for length in lengths])
 
@@ -107,7 +107,7 @@ def _read_prompt(model: LanguageModel, length: int) -> float:
 
 
 def _run(model: LanguageModel, stage: Stage, wire_mass: float, progress: Callable[[], None]) -> list[float]:
-    """Seconds of each step, the context one token longer every time; a step is what a session's decode step does."""
+    """Return the seconds of each step, the context one token longer each time; it does what a session's step does."""
     rng = np.random.default_rng(_SEED)
     words = model.vocabulary
     weights = [1 / stage.rows] * stage.rows

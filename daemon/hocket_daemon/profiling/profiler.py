@@ -1,4 +1,4 @@
-"""How long a decode step takes by the length of the context: DRAGON §5.2. Pure; knows no model, clock or file.
+"""The time of a decode step by the length of the context: DRAGON §5.2. Pure; knows no model, clock or file.
 
 c_dec(t) = k_a t / k_b + k_c. The offline stage fits all three; at run time the slope moves and the intercept k_c stays.
 """
@@ -31,17 +31,17 @@ class DecodeTime(Struct, frozen=True, forbid_unknown_fields=True):
     k_c: float
 
     def at(self, t: float) -> float:
-        """c_dec(t) in seconds at a context of `t` tokens, never negative."""
+        """Return c_dec(t) in seconds at a context of `t` tokens, never negative."""
         return max(0.0, self.k_a * t / self.k_b + self.k_c)
 
     def updated(self, t: float, c_dec: float) -> DecodeTime:
-        """The model after one more step: `c_dec` seconds at `t` tokens; the intercept is frozen."""
+        """Return the model after one more step: `c_dec` seconds at `t` tokens; the intercept is frozen."""
         k_a = (1 - ZETA) * self.k_a + ZETA * (c_dec - self.k_c) * t
         return DecodeTime(k_a, (1 - ZETA) * self.k_b + ZETA * t * t, self.k_c)
 
 
 class PrefillTime(Struct, frozen=True, forbid_unknown_fields=True):
-    """Seconds to the first token behind l tokens to be read: T = k l + c (DiSCo §4.2)."""
+    """Seconds to the first token after a prompt of l tokens: T = k l + c (DiSCo §4.2)."""
 
     k: float
     c: float
@@ -55,7 +55,7 @@ class Energy(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def fit_prefill(lengths: Sequence[float], seconds: Sequence[float]) -> PrefillTime:
-    """The least-squares line of at least two lengths; neither coefficient is negative."""
+    """Return the least-squares line of at least two lengths; neither coefficient is negative."""
     l, t = np.asarray(lengths, float), np.asarray(seconds, float)  # noqa: E741 - the paper's name
     centred = l - l.mean()
     k = max(0.0, float(centred @ t / (centred @ centred)))
@@ -63,7 +63,7 @@ def fit_prefill(lengths: Sequence[float], seconds: Sequence[float]) -> PrefillTi
 
 
 def fit(contexts: Sequence[float], seconds: Sequence[float]) -> DecodeTime:
-    """The least-squares model of steps that took `seconds[i]` at `contexts[i]` tokens. Raises BadRequest for too few.
+    """Fit the model by least squares: steps took `seconds[i]` at `contexts[i]` tokens. Raises BadRequest for too few.
 
     With the least-squares intercept k_c, the means of (c − k_c) t and t² have the least-squares slope as their ratio.
     """
@@ -110,16 +110,16 @@ class Profiler:
             self._latest.clear()
 
     def knows(self, rows: int) -> bool:
-        """Whether the offline stage measured so many rows."""
+        """Tell whether the offline stage measured so many rows."""
         return rows in self._fitted
 
     def step_s(self, rows: int) -> float:
-        """Predicted seconds of a step of so many rows behind the last context; 0 where none was seen."""
+        """Return the predicted seconds of a step of so many rows at the last context; 0 where none was seen."""
         model = self._models.get(rows)
         return model.at(self.context) if model is not None else 0.0
 
     def observe(self, rows: int, t: int, c_dec: float) -> float:
-        """Learn from a step of `rows` rows at `t` tokens; the predicted seconds of the next one."""
+        """Learn from a step of `rows` rows at `t` tokens; return the predicted seconds of the next one."""
         model = self._models.get(rows)
         if model is not None:
             self.predicted_s, self.measured_s, self.context = model.at(t), c_dec, t

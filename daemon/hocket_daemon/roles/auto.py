@@ -43,7 +43,7 @@ class Group:
 
 
 class GraphMode:
-    """Every question goes beyond home, in an aggregation's session."""
+    """The mode `graph`: every question goes beyond home, in an aggregation's session."""
 
     name = "graph"
 
@@ -53,7 +53,10 @@ class GraphMode:
         self._group = group
 
     def check(self, ask: Ask) -> None:
-        """As an aggregation's; nobody is asked alone here, and who is named drafts along."""
+        """Check a question as an aggregation does; nobody is asked alone here, and named members draft along.
+
+        Raises BadRequest.
+        """
         options = options_of(ask)
         self._aggregation.check(msgspec.structs.replace(ask, options=msgspec.structs.replace(options, members=[])))
         if options.alone:
@@ -64,7 +67,7 @@ class GraphMode:
             raise BadRequest(f"a group's drafts are not aggregated by {options.method}", "leave the method out")
 
     def rows(self, ask: Ask) -> int:
-        """As an aggregation's."""
+        """Return the rows that an aggregation needs."""
         return self._aggregation.rows(ask)
 
     def begin(self, ask: Ask, reply: Reply, peer: Peer | None) -> Session:
@@ -73,11 +76,11 @@ class GraphMode:
         return self._beyond(ask, reply, peer)
 
     def _drafts(self, ask: Ask) -> bool:
-        """Whether other devices send drafts for it."""
+        """Tell whether other devices send drafts for the question."""
         return ask.documents != 0 and (self._group.settings.with_ != "passages" or bool(options_of(ask).members))
 
     def _beyond(self, ask: Ask, reply: Reply, peer: Peer | None) -> Session:
-        """With others: their drafts, or their passages, which the cloud reads."""
+        """Begin an aggregation with others: with their drafts, or with their passages, which the cloud reads."""
         circle = self._group.circle()
         if options_of(ask).members and (peer is None or circle is None):
             reply.notice("there is no cloud by way of which other devices could be reached: answering alone")
@@ -87,7 +90,7 @@ class GraphMode:
 
 
 class AutoMode(GraphMode):
-    """The gate decides."""
+    """The mode `auto`: the gate decides whether a question goes beyond home."""
 
     name = "auto"
 
@@ -110,7 +113,7 @@ class AutoMode(GraphMode):
         return gating
 
     def rows(self, ask: Ask) -> int:
-        """As an aggregation's, or for the candidates, which are written before it."""
+        """Return the rows that an aggregation needs, or the candidates, which are written before it."""
         candidates = self._settings.candidates if self._settings.gate == "answers" else 0
         return max(super().rows(ask), candidates)
 
@@ -137,7 +140,7 @@ class Gating(Becoming):
         self._counters: Counters = services.counters
 
     def start(self, passages: int, *, there: bool) -> None:
-        """Search; without another side, which `there` says, there is nothing to decide."""
+        """Search at home, or decide at once if there is no other side, which `there` says."""
         if there:
             self._lookups.find(self._ask.prompt, passages, self._on_found, within=self._ask.within)
         else:

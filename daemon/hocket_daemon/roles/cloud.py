@@ -25,7 +25,7 @@ from .parts import PRODUCT, Parts
 
 
 class CloudDaemon(Daemon):
-    """Holds one session for each that a device leads."""
+    """The cloud daemon, which has a session for each one that a device leads."""
 
     def __init__(self, settings: CloudSettings, parts: Parts = PRODUCT) -> None:
         self._devices: dict[bytes, Greeted] = {}  # connected ones, by route
@@ -34,12 +34,12 @@ class CloudDaemon(Daemon):
         super().__init__(settings, "cloud", parts, silence_s=settings.silence_s)
 
     def server_policy(self) -> ServerPolicy:
-        """It writes memory of this side's documents, and dispatched answers of its own clients, or is its model."""
+        """Return the policy of the server, which writes memory and clients' dispatched answers, or is the model."""
         egress = EgressSettings(passages=self.settings.egress.passages, history="all")
         return ServerPolicy(egress, self.ledger, LinkSwitch())
 
     def open_gatherer(self) -> Gatherer:
-        """The devices that share with this cloud."""
+        """Create the gatherer among the devices that share with this cloud."""
         over_tcp = is_tcp(self.settings.endpoint)
         self._federation = Federation(
             self._own_settings.federation,
@@ -52,7 +52,7 @@ class CloudDaemon(Daemon):
         return self._federation
 
     def connect(self) -> None:
-        """Take what devices send."""
+        """Register the handlers for devices' messages."""
         self._federation.add_to(self.at_server)
         self._relay.add_to(self.at_server)
         self.duties.append(self._federation)
@@ -64,7 +64,7 @@ class CloudDaemon(Daemon):
         self.board.add(facts=[self._corrected])
 
     def greet(self, hello: Hello) -> Welcome | Error:
-        """A device must number its tokens as this side does."""
+        """Answer Hello; a device must number its tokens as this side does."""
         if hello.role == "device" and hello.tokenizer != self.services.model.fingerprint:
             return Error(
                 code="protocol",
@@ -74,7 +74,7 @@ class CloudDaemon(Daemon):
         return super().greet(hello)
 
     def on_end(self, event: Greeted | Gone) -> None:
-        """Know which devices are connected."""
+        """Track which devices are connected."""
         self._federation.on_end(event)
         self._relay.on_end(event)
         if isinstance(event, Gone):
@@ -83,7 +83,7 @@ class CloudDaemon(Daemon):
             self._devices[event.route] = event
 
     def close(self) -> None:
-        """Whoever had this daemon drained is told what that cost."""
+        """Close, and tell whoever had this daemon drained how many sessions that ended."""
         for event in self._drains:
             assert isinstance(event.message, Drain)
             self.server.send(event.route, Drained(request=event.message.request, ended=len(self.sessions)))
@@ -111,7 +111,7 @@ class CloudDaemon(Daemon):
 
 
 def main(path: Path, parts: Parts = PRODUCT, engine: Engine | None = None) -> None:
-    """Run the cloud daemon in the foreground with the configuration file `path`; `engine` takes the place of its."""
+    """Run the cloud daemon in the foreground with the configuration file `path`; `engine` replaces the file's."""
     settings = config.load(path, CloudSettings)
     if engine is not None:
         settings = replace(settings, model=replace(settings.model, engine=engine))

@@ -1,4 +1,4 @@
-"""What both daemons are: the bus's loop, a model with its compute thread, a retrieval daemon, and the modes."""
+"""The common part of both daemons: the bus's loop, a model with its thread, a retrieval daemon, and the modes."""
 
 from __future__ import annotations
 
@@ -71,18 +71,18 @@ log = structlog.get_logger(__name__)
 
 
 class Duty(Protocol):
-    """What waits for a time."""
+    """A task of a daemon that waits for a time."""
 
     @property
     def due_s(self) -> float:
-        """When `tick` is next needed, on the monotonic clock."""
+        """The time at which `tick` is next needed, on the monotonic clock."""
 
     def tick(self, now: float) -> None:
         """Do what is due."""
 
 
 class Daemon:
-    """Answers clients; a subclass adds the other side. Everything but jobs and I/O runs on the main thread."""
+    """A daemon that answers clients; a subclass adds the other side. All but jobs and I/O runs on the main thread."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class Daemon:
         silence_s: float = inf,
         history: HistoryPolicy = "all",
     ) -> None:
-        """`silence_s` is how long the other side may say nothing of a session that it leads."""
+        """Open the parts; the other side may be silent for `silence_s` about a session that it leads."""
         self._parts = parts
         check_endpoint(settings.retrieval)
         if settings.advertise:
@@ -191,24 +191,24 @@ class Daemon:
         self._at_retrieval.add([*ANSWERS, Error], self.services.retrieval.on_reply)
 
     def server_policy(self) -> ServerPolicy:
-        """Of the server of [server], which writes instead of the other side or is this one's model."""
+        """Return the policy of the server of [server], which stands in for the other side or is this one's model."""
         return ServerPolicy(EgressSettings(), self.ledger, LinkSwitch())
 
     def open_disclosure(self) -> Disclosure | None:
-        """What bounds what drafts tell others; None where nothing does."""
+        """Return the bounds on what drafts disclose to others; None where there are none."""
         return None
 
     def open_gatherer(self) -> Gatherer | None:
-        """Who asks others for passages; None where nobody does."""
+        """Return what asks other devices for passages; None where nothing does."""
         return None
 
     def connect(self) -> None:
-        """Open what leads to the other side, and take what comes from there."""
+        """Open the links to the other side, and register the handlers for what comes from there."""
 
     # --- the main loop
 
     def run(self) -> None:
-        """Serve until `stop` or the end of `drain`. SIGTERM drains, again or SIGINT stops, SIGHUP reloads."""
+        """Serve until `stop` or the end of `drain`. SIGTERM drains, a second one or SIGINT stops, SIGHUP reloads."""
         if threading.current_thread() is threading.main_thread():
             close_daemon()
             self._ending = Ending()
@@ -251,7 +251,7 @@ class Daemon:
         self.bus.post(lambda: self.end_within(0.0))
 
     def drain(self) -> None:
-        """The same once what is in work is done, but no later than `drain_s`; a second call ends at once."""
+        """Ask the main loop to end when current work is done, or after `drain_s`; a second call ends it at once."""
         self.bus.post(lambda: self.end_within(0.0 if self._stopping else self.settings.drain_s))
 
     @property
@@ -259,11 +259,11 @@ class Daemon:
         return self._end_s < inf
 
     def reload(self) -> None:
-        """Read again whom this machine knows."""
+        """Read again which keys this machine knows."""
         self._service.reload()
 
     def end_within(self, seconds: float) -> None:
-        """Take nothing new, and end once what is in work is done, or so many seconds from now."""
+        """Take nothing new, and end once current work is done, or after so many seconds."""
         if not self._stopping:
             self._service.stopping("no new requests are taken")
         self._end_s = min(self._end_s, time.monotonic() + seconds)
@@ -271,7 +271,7 @@ class Daemon:
             self._ending.by(self._end_s)
 
     def check_taking(self) -> None:
-        """Raises Unavailable while the daemon is stopping."""
+        """Check that new work is taken. Raises Unavailable while the daemon is stopping."""
         if self._stopping:
             raise stopping(self.side)
 
@@ -288,7 +288,7 @@ class Daemon:
         log.info("stopped", side=self.side)
 
     def due_s(self) -> float:
-        """When `tick` is next needed."""
+        """Return the time at which `tick` is next needed."""
         duties = (duty.due_s for duty in self.duties)
         return min(self._end_s, self._background.due_s, self.services.retrieval.due_s, self.sessions.due_s(), *duties)
 
@@ -304,7 +304,7 @@ class Daemon:
         self.ledger.write()
 
     def idle(self) -> bool:
-        """Whether nobody's request is in work."""
+        """Tell whether no request is in progress."""
         return not len(self.sessions)
 
     def _compute_ahead(
@@ -339,7 +339,7 @@ class Daemon:
         self.server.send(event.route, status)
 
     def greet(self, hello: Hello) -> Welcome | Error:
-        """The answer to Hello."""
+        """Return the answer to Hello."""
         model = self.services.model
         if hello.protocol != PROTOCOL_VERSION:
             text = f"protocol version {hello.protocol}, this daemon speaks {PROTOCOL_VERSION}"
@@ -356,10 +356,10 @@ class Daemon:
     # --- the other side
 
     def on_peer_link(self, event: LinkUp | LinkDown | LinkDraining) -> None:
-        """A link to the other side changed."""
+        """Handle a change of a link to the other side."""
 
     def on_end(self, event: Greeted | Gone) -> None:
-        """Somebody has connected, or has gone."""
+        """Handle a client or daemon that has connected, or has gone."""
 
     # --- how it is
 
@@ -418,4 +418,4 @@ def _log_choice(model: LanguageModel, stand_in: str) -> None:
 
 
 def _nobody() -> None:
-    """There is no other side."""
+    """Return None: there is no other side."""

@@ -46,7 +46,7 @@ logger = structlog.get_logger(__name__)
 
 
 class DeviceDaemon(Daemon):
-    """Keeps links to the cloud and hands its messages to the sessions that this side leads."""
+    """The device daemon, which has links to the cloud and hands its messages to the sessions that this side leads."""
 
     def __init__(self, settings: DeviceSettings, parts: Parts = PRODUCT) -> None:
         self._cloud = settings.cloud
@@ -71,7 +71,7 @@ class DeviceDaemon(Daemon):
         )
 
     def connect(self) -> None:
-        """Dial the cloud, unless there is none or nothing may leave; take what clients compose."""
+        """Dial the cloud, unless there is none or nothing may leave; accept the texts that clients compose."""
         sharing = obstacle(self._egress, TO_SHARE)
         if self._cloud and None in (sharing, obstacle(self._egress), obstacle(self._egress, TO_REMEMBER)):
             self._dial()
@@ -105,7 +105,7 @@ class DeviceDaemon(Daemon):
         self.board.add(facts=[self._graph.facts], metrics=[self._graph.metrics])
 
     def _open_circle(self) -> SealedCircle:
-        """Where other devices of the group are met."""
+        """Open the circle in which other devices of the group are met."""
         openings = Openings(self.services, self.server, self.sessions, drafting_along(self.modes), self.check_taking)
         lasts = exist(_key_folder(self._own_settings))  # otherwise the own key, too, is another one at every start
         pins = Pins.beside(self.ledger.path if lasts else None)
@@ -115,7 +115,7 @@ class DeviceDaemon(Daemon):
         return circle
 
     def _composing(self, name: str, why: str) -> Services:
-        """The services of texts that are composed: a model and a thread of their own, where a model is named."""
+        """Return the services for composing texts: with a model and a thread of their own, where a model is named."""
         if why:
             logger.info("composition", model=name or self.services.model.name, why=why)
         if not name:
@@ -126,11 +126,11 @@ class DeviceDaemon(Daemon):
         return replace(self.services, model=model, compute=compute)
 
     def server_policy(self) -> ServerPolicy:
-        """By [egress], and while the link is not cut."""
+        """Return the policy of [egress], with the switch that cuts the link."""
         return ServerPolicy(self._egress, self.ledger, self._switch)
 
     def open_disclosure(self) -> Disclosure | None:
-        """That of [group]."""
+        """Return the bounds of [group]; None where it sets none."""
         group = self._own_settings.group
         if not group.most_bits:
             return None
@@ -138,7 +138,7 @@ class DeviceDaemon(Daemon):
         return Disclosure(group.most_bits, budget)
 
     def memory_peer(self) -> Peer | None:
-        """The same, for what may be asked of it while a text is composed."""
+        """Return the cloud as a peer for what may be asked of it while a text is composed; None without a cloud."""
         return self._cloud_for(obstacle(self._egress, TO_REMEMBER))
 
     def _cloud_for(self, hindered: HocketError | None) -> Peer | None:
@@ -149,7 +149,7 @@ class DeviceDaemon(Daemon):
     # --- links
 
     def reload(self) -> None:
-        """Take over a newer list of cloud daemons, too; one that cannot be read leaves those that there are."""
+        """Reload, and take over a newer list of cloud daemons; if it cannot be read, the present ones stay."""
         super().reload()
         if self.cluster.links:
             try:
@@ -158,7 +158,7 @@ class DeviceDaemon(Daemon):
                 logger.warning("cloud daemons not read again", reason=str(error))
 
     def _dial(self) -> None:
-        """Have links to this device's candidates, and to nobody else."""
+        """Link to this device's candidates, and to nobody else."""
         former = {(each.link.endpoint, each.key): each for each in self.cluster.links}
         links = []
         for member in self._candidates():
@@ -209,7 +209,7 @@ class DeviceDaemon(Daemon):
             each.link.join()
 
     def _candidates(self) -> list[CloudMember]:
-        """The configured cloud, whose key the peers have, or those of the list. Raises BadConfiguration."""
+        """Return the configured cloud, whose key the peers have, or those of the list. Raises BadConfiguration."""
         if self._cloud != BY_LIST:
             return [CloudMember(self._cloud, key="", model="", capacity=1)]
         folder = Path(self.settings.keys) if self.settings.keys else paths.keys()
@@ -226,13 +226,13 @@ class DeviceDaemon(Daemon):
         return found
 
     def _with_cloud(self) -> list[tuple[ClusterPeer, OnPeer, bytes]]:
-        """Everybody who is with a cloud daemon, how to tell them of it, and the number of the session, if it is one."""
+        """Return each party that is with a cloud daemon: its peer, its callback, and its session's number, if any."""
         graph = (self._sharing_peer, lambda up, _: self._graph.on_peer(up), b"")
         led = [(each.peer, each.session.on_peer, each.session.id) for each in self.sessions.open_led()]
         return [(peer, on_peer, number) for peer, on_peer, number in [graph, *led] if isinstance(peer, ClusterPeer)]
 
     def _leave_draining(self) -> None:
-        """Whoever is with a daemon that drains moves, if there is another one; until then it goes on there."""
+        """Move parties away from a daemon that drains, if there is another one; until then they go on there."""
         for peer, on_peer, session in self._with_cloud():
             left = peer.link
             reason = Unavailable(f"the cloud daemon at {left.endpoint} is stopping")
@@ -240,22 +240,22 @@ class DeviceDaemon(Daemon):
                 left.send(End(session=session, reason="moved", tokens=0))
 
     def close(self) -> None:
-        """What was told of documents today is known to the next one."""
+        """Close, and write down what was disclosed of documents today, for the next start."""
         super().close()
         if self.disclosure is not None and self.disclosure.budget is not None:
             self.disclosure.budget.write()
 
     def idle(self) -> bool:
-        """A text that stays open in an editor is no work."""
+        """Tell whether no request is in progress; a text that stays open in an editor is none."""
         return len(self.sessions) <= self._composition.at_rest
 
     def tick(self, now: float) -> None:
-        """Close texts whose clients have gone, too."""
+        """Do what is due, and close texts whose clients have gone."""
         super().tick(now)
         self._composition.tick(self.settings.client_silence_s)
 
     def on_peer_link(self, event: LinkUp | LinkDown | LinkDraining) -> None:
-        """Tell everybody who is with that daemon, or may be from now on."""
+        """Tell all parties that are with that daemon, or may be from now on."""
         link = event.link
         assert isinstance(link, Link)
         if isinstance(event, LinkUp):
@@ -276,7 +276,7 @@ class DeviceDaemon(Daemon):
         return {"cloud": self._cloud_fact(user), **asked, "leaves this device": fact(self._egress)}
 
     def _cloud_fact(self, user: str) -> str:
-        """What the link tells of others' requests in the cloud is for no user."""
+        """Return the state of the links; what it reveals of others' requests in the cloud is shown to no user."""
         links = sorted((each.link for each in self.cluster.links), key=lambda link: not link.up)
         if not links:
             return "not used" if self._cloud else "none configured"
@@ -298,7 +298,7 @@ class DeviceDaemon(Daemon):
 
 
 def _sealing_key(settings: DeviceSettings) -> SealingKey:
-    """That of this machine's key; one for as long as the daemon runs where it needs none, as on ipc."""
+    """Return the sealing key of this machine's key; without one, as on ipc, a new key for this run of the daemon."""
     folder = _key_folder(settings)
     return SealingKey.of_secret(Keys(folder).own.secret) if exist(folder) else SealingKey.fresh()
 
@@ -308,7 +308,7 @@ def _key_folder(settings: DeviceSettings) -> Path:
 
 
 def _fact(link: Link) -> str:
-    """A link in words, with why it is not up where that lasts."""
+    """Return a link in words, with the reason why it is not up where that lasts."""
     return link_fact(link) + (f" ({link.reason})" if isinstance(link.reason, ProtocolError) else "")
 
 

@@ -1,4 +1,4 @@
-"""The signed list of the cloud daemons that a device may be with: made by their owner, kept beside a machine's keys.
+"""The signed list of the cloud daemons that a device may use: made by their owner, stored beside a machine's keys.
 
 The file is TOML. Its first line is an Ed25519 signature of every byte behind that line, so what is signed is read as it
 stands. Whoever takes a list for the first time takes its owner with it; a later list counts where that owner has signed
@@ -44,14 +44,14 @@ class CloudMember(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MemberList(Struct, frozen=True, forbid_unknown_fields=True):
-    """What an owner has signed. The version only rises."""
+    """The list that an owner has signed. Its version only rises."""
 
     owner: HexKey
     version: Annotated[int, Meta(ge=1)]
     members: dict[str, CloudMember]
 
     def candidates(self, device: str, model: str) -> list[CloudMember]:
-        """The members that the device with this public key may be with: those of its model, by rendezvous hashing.
+        """Return the members that the device with this public key may use: those of its model, by rendezvous hashing.
 
         A member that comes or goes changes them for about 2 devices in n, of n members (Thaler and Ravishankar 1998).
         """
@@ -70,7 +70,7 @@ class _Entries(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def new_owner(folder: Path) -> str:
-    """Make the key that signs lists; its public half. Raises BadRequest where there is one already."""
+    """Make the key that signs lists; return its public half. Raises BadRequest where there is one already."""
     path, key = folder / OWNER, SigningKey.generate()
     try:
         write_new(path, f"secret = '{key.encode(HexEncoder).decode()}'\n")
@@ -81,12 +81,12 @@ def new_owner(folder: Path) -> str:
 
 
 def entries(path: Path) -> dict[str, CloudMember]:
-    """The members that an owner has written down. Raises BadConfiguration."""
+    """Read the members that an owner has written down. Raises BadConfiguration."""
     return _checked(load(path, _Entries).members, str(path))
 
 
 def sign(folder: Path, members: Mapping[str, CloudMember]) -> MemberList:
-    """Sign a list with the owner's key in `folder`, one version above the last one, and keep it there.
+    """Sign a list with the owner's key in `folder`, one version above the last one, and store it there.
 
     Raises BadConfiguration.
     """
@@ -104,7 +104,7 @@ def sign(folder: Path, members: Mapping[str, CloudMember]) -> MemberList:
 
 
 def take(folder: Path, text: str) -> MemberList:
-    """Keep a list that its owner has signed. Raises BadRequest where it must not replace the one that there is."""
+    """Store a list that its owner has signed. Raises BadRequest where it must not replace the one that there is."""
     with changing(folder / FILE):
         return _taken(folder, text)
 
@@ -118,7 +118,7 @@ def _taken(folder: Path, text: str) -> MemberList:
 
 
 def check_successor(new: MemberList, former: MemberList) -> None:
-    """Raises BadRequest unless it is the same list, or a later one of the same owner."""
+    """Check that a list is the same, or a later one of the same owner. Raises BadRequest."""
     if new.owner != former.owner:
         raise BadRequest("the list is of another owner than the one that is known here", f"remove {FILE} to insist")
     if new != former and new.version <= former.version:
@@ -127,7 +127,7 @@ def check_successor(new: MemberList, former: MemberList) -> None:
 
 
 def read(folder: Path) -> MemberList | None:
-    """The list that is kept; None where there is none. Raises BadConfiguration."""
+    """Return the stored list; None where there is none. Raises BadConfiguration."""
     path = folder / FILE
     if not path.exists() or not path.stat().st_size:  # the system's install makes an empty one
         return None
@@ -136,7 +136,7 @@ def read(folder: Path) -> MemberList | None:
 
 
 def parse(text: str, origin: str) -> MemberList:
-    """A list whose signature is its owner's. Raises BadConfiguration."""
+    """Return the list in `text`, whose signature must be its owner's. Raises BadConfiguration."""
     first, _, signed = text.partition("\n")
     try:
         found = msgspec.toml.decode(signed, type=MemberList)
@@ -149,7 +149,7 @@ def parse(text: str, origin: str) -> MemberList:
 
 
 def _checked(members: dict[str, CloudMember], origin: str) -> dict[str, CloudMember]:
-    """Raises BadConfiguration for members that cannot be told apart, or dialled."""
+    """Check the members. Raises BadConfiguration for ones that cannot be told apart, or dialled."""
     for name, member in members.items():
         check_endpoint(member.endpoint)
         if not is_tcp(member.endpoint):
@@ -167,7 +167,7 @@ def _written(found: MemberList) -> str:
 
 
 def entry_lines(name: str, member: CloudMember) -> Iterable[str]:
-    """An entry as it stands in a file."""
+    """Return the lines of an entry in a file."""
     values = msgspec.to_builtins(member)
     return [f"[members.{quoted(name)}]", *(f"{field} = {quoted(value)}" for field, value in values.items())]
 

@@ -1,4 +1,4 @@
-"""Every mode by its name: the one place that a new one is added to."""
+"""The table of all modes by name: the only place to which a new one is added."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from .parts import Parts
 
 @dataclass(frozen=True, slots=True)
 class Modes:
-    """By what they are: asked by clients, opened by the other side, and with something to say of themselves."""
+    """The modes by role: those that clients ask, those that the other side opens, and those that report facts."""
 
     asks: Mapping[str, Asks]
     peers: Mapping[str, Peers]
@@ -49,16 +49,16 @@ def modes(
     circle: Callable[[], Circle | None],
     disclosure: Disclosure | None,
 ) -> Modes:
-    """The modes of a daemon; `circle` are the other devices of its group, where it has any.
+    """Return the modes of a daemon; `circle` returns the other devices of its group, where it has any.
 
-    `disclosure` bounds what its drafts tell others.
+    `disclosure` bounds what its drafts disclose to others.
     """
     group = Group(settings.group if isinstance(settings, DeviceSettings) else GroupSettings(), circle)
     gate = settings.gate if isinstance(settings, DeviceSettings) else GateSettings()
     dispatch = DispatchMode(services, _dispatch(settings), _weighing(settings.aggregation), parts.strategy)
 
     def dispatched(ask: Ask, reply: Reply, peer: Peer | None, escalates: bool) -> Session:
-        """An aggregation that cannot be one."""
+        """Dispatch a question that cannot be aggregated."""
         reply.ask = replace(ask, options=DispatchOptions(alone=options_of(ask).alone))
         return dispatch.begin(reply.ask, reply, peer, begins="cloud" if escalates else "evidence")
 
@@ -78,12 +78,12 @@ def modes(
 
 
 def drafting_along(modes: Modes) -> Mapping[str, Peers]:
-    """What other devices of the group may open sessions of on a device."""
+    """Return the modes in which other devices of the group may open sessions on a device."""
     return {AggregationMode.name: modes.peers[AggregationMode.name]}
 
 
 def composing(settings: DeviceSettings, answering: LanguageModel) -> ModelChoice:
-    """Which model completes texts on a device; a server does not while one types."""
+    """Choose the model that completes texts on a device; a server does not complete them while they are typed."""
     if settings.model.engine == "openai" and settings.composition.model in ("", AUTO):
         return ModelChoice(SMALL, "the model that answers is a server")
     return chosen(settings.composition.model, answering)
@@ -98,17 +98,17 @@ def composition(
     *,
     why: str,
 ) -> CompositionService:
-    """Where clients compose texts on a device; `why` its model does that."""
+    """Return the service by which clients compose texts on a device; `why` tells why its model does that."""
     return CompositionService(daemon, services, server, sessions, settings.composition, why=why)
 
 
 def _dispatch(settings: DaemonSettings) -> DispatchSettings:
-    """A cloud has no budget of its own: its devices decide."""
+    """Return the settings of dispatch; a cloud has no budget of its own, as its devices decide."""
     return settings.dispatch if isinstance(settings, DeviceSettings) else DispatchSettings()
 
 
 def _generator(settings: DaemonSettings) -> GeneratorSettings:
-    """A device writes no memory for others."""
+    """Return the settings of the memory generator; a device writes no memory for others."""
     return settings.composition if isinstance(settings, CloudSettings) else GeneratorSettings()
 
 

@@ -1,4 +1,4 @@
-"""The parts that whoever starts a daemon may replace by others of the same kind; the defaults are the product's."""
+"""The replaceable parts of a daemon, chosen by whoever starts it; the defaults are the product's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..engine.runtime.compute import Compute, Post, Read
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The compute thread, what decides which side aggregates next (independent), and what leads a dispatched answer."""
+    """The compute thread, the scheduler of which side aggregates next (independent), and the strategy of dispatch."""
 
     compute: Callable[[Post, Read], Compute] = Compute
     scheduler: Callable[[], Scheduler] = Scheduler

@@ -1,4 +1,4 @@
-"""The bus has its turn before forward passes: a draft that waits for a processor is a rejection that comes late."""
+"""Real-time priority of the bus over forward passes: a draft that waits for a processor is a late rejection."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LIBZMQ = "ZMQbg/IO/"  # what it calls the threads that read and write its socke
 
 
 def come_first() -> bool:
-    """Run this thread and libzmq's in real time, at its lowest priority, where the system allows it; whether it does.
+    """Run this thread and libzmq's in real time, at the lowest priority, if the system lets it; return whether it does.
 
     Neither threads nor processes that are begun afterwards inherit it.
     """
@@ -22,7 +22,7 @@ def come_first() -> bool:
 
 
 def may_come_first() -> bool:
-    """Whether the system would allow it; tried by a thread that ends at once."""
+    """Tell whether the system would allow it; tried by a thread that ends at once."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(lambda: _run_in_real_time(threading.get_native_id())).result()
 

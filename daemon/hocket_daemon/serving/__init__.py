@@ -1,1 +1,1 @@
-"""What every mode uses: requests, replies, streams, admission, and the retrieval daemon."""
+"""The code that all modes share: requests, replies, streams, admission, and access to the retrieval daemon."""

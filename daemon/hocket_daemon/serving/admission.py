@@ -1,12 +1,12 @@
-"""Who may begin: places and rows are promised up front, and a full daemon says `busy` and when to try again.
+"""Admission of sessions: places and rows are reserved up front; a full daemon answers `busy` with a retry time.
 
 Fair between machines, which are told apart by their keys:
-- Where several keys may come, one place and the rows of an ordinary session are kept for a key that holds none: whoever
-  holds a place, or asks for more rows than an ordinary session has, must leave them free.
-- A free place goes to whoever asks, unless a key that holds fewer was told `busy` and may come back, for no more rows.
-- While such a key waits, whoever holds more is `pressed`: of its sessions those that stand still, or have had their
-  time, are ended (sessions.py).
-- A key may begin so many sessions a second, and no more.
+- Where several keys may connect, one place and the rows of an ordinary session are reserved for a key that holds none:
+  a key that holds a place, or asks for more rows than an ordinary session has, must leave them free.
+- A free place goes to any key, unless another that holds fewer was refused and may come back, for no more rows.
+- While such a key waits, a key that holds more is `pressed`: those of its sessions that make no progress, or have had
+  their time, are ended (sessions.py).
+- The number of sessions that a key may begin in a second is limited.
 """
 
 from __future__ import annotations
@@ -34,17 +34,20 @@ class _Held:
 
 @dataclass(frozen=True, slots=True)
 class _Refused:
-    """What a key was told `busy` for, and until when a place is kept for it."""
+    """A refused key: the rows that it asked for, and until when a place is held for it."""
 
     rows: int
     until_s: float
 
 
 class Admission:
-    """The places of one daemon; times are the monotonic clock's."""
+    """The places and rows of one daemon; times are on the monotonic clock."""
 
     def __init__(self, places: int, rows: int, *, shared: bool = False) -> None:
-        """`shared`: machines with several keys may come. A daemon of one place, or of too few rows, keeps none."""
+        """Set the limits; `shared`, where several keys may connect, reserves a share for newcomers.
+
+        A daemon with one place reserves nothing, and one with too few rows reserves no rows.
+        """
         self._places = places
         self._rows = rows
         self._reserved_places = 1 if shared and places > 1 else 0
@@ -59,7 +62,10 @@ class Admission:
         return len(self._held)
 
     def enter(self, key: Hashable, user: str, rows: int, now_s: float) -> None:
-        """Promise a place and `rows` rows. Raises Busy while there are none, BadRequest where there never are."""
+        """Reserve a place and `rows` rows.
+
+        Raises Busy while none are free, BadRequest if there can never be so many.
+        """
         self._check_rows(rows)
         if self._rates is not None:
             self._rates.begin(user, now_s)
@@ -75,14 +81,14 @@ class Admission:
         self._count_rows()
 
     def leave(self, key: Hashable, now_s: float) -> None:
-        """Give a place back."""
+        """Give back the place that is held under `key`."""
         held = self._held.pop(key, None)
         if held is not None:
             self._count_rows()
             self._held_s += _WEIGHT * (now_s - held.since_s - self._held_s)
 
     def pressed(self, user: str, now_s: float) -> bool:
-        """Whether a key waits that would still hold less than `user` does, had it what it was refused."""
+        """Tell whether a waiting key, given what it was refused, would still hold less than `user` does."""
         self._forget(now_s)
         has = self._holds(user), self._holds_rows(user)
         for name, refused in self._refused.items():
@@ -92,13 +98,13 @@ class Admission:
         return False
 
     def retry_s(self) -> float:
-        """When whoever is refused now may come again."""
+        """Return the seconds after which a refused client may try again."""
         return min(max(self._held_s / max(1, len(self)), _RETRY_S[0]), _RETRY_S[1])
 
     def headroom(self, rows: int) -> float:
-        """How freely a session of `rows` rows may work ahead, in [0, 1]: 1 while half of what others can take is free.
+        """Return how freely a session of `rows` rows may work ahead, in [0, 1]: 1 while half of the rest is free.
 
-        From there down to 0 when all is taken, so that sessions draw in before anybody is told `busy`.
+        It falls from there to 0 when everything is taken, so that sessions slow down before anyone is refused.
         """
         others = self._taken - rows
         load = max((len(self) - 1) / max(1, self._places - 1), others / max(1, self._rows - rows))
@@ -115,14 +121,14 @@ class Admission:
             raise BadRequest(text, "ask for fewer documents")
 
     def _is_reserved(self, user: str, rows: int, taken: int) -> bool:
-        """Whether it is not for `user`, with `rows` rows more, to take what would be left to a key that holds none."""
+        """Tell whether another `rows` rows for `user` would take what is reserved for a key that holds nothing."""
         if not self._holds(user) and rows <= ORDINARY_ROWS:
             return False
         free_places, free_rows = self._places - len(self._held), self._rows - taken
         return free_places - 1 < self._reserved_places or free_rows - rows < self._reserved_rows
 
     def _keeps_for_another(self, user: str, rows: int, now_s: float) -> bool:
-        """Whether a key that holds fewer places waits, and not for more rows than `user` would have."""
+        """Tell whether a key that holds fewer places waits, for no more rows than `user` would then have."""
         self._forget(now_s)
         places, rows = self._holds(user), self._holds_rows(user) + rows
         return any(

@@ -1,4 +1,4 @@
-"""What a daemon does between questions: the KV of removed documents goes, that of new ones is computed (docs/kv.md).
+"""Upkeep of stored KV between questions: that of removed documents goes, that of new ones is computed (docs/kv.md).
 
 The retrieval daemon is asked for its collection's version every few seconds. A new version is walked through twice:
 at once, for the digests of all texts, so that the store can drop every other entry; then, whenever nothing else is in
@@ -28,7 +28,7 @@ log = structlog.get_logger(__name__)
 
 
 class Background:
-    """Keeps a store in step with a collection."""
+    """The task that keeps a KV store in step with a document collection."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Background:
         compute: Callable[[list[str], Interrupt, Callable[[Ahead | HocketError], None]], None],
         words: int,
     ) -> None:
-        """Passages of so many `words` are read. Without a store there is nothing to do.
+        """Prepare to compute passages of `words` words each; without a store there is nothing to do.
 
         `compute` runs `compute_ahead` on the compute thread and hands its outcome back on the main thread.
         """
@@ -57,11 +57,11 @@ class Background:
 
     @property
     def due_s(self) -> float:
-        """When `step` is needed at the latest."""
+        """The time, on the monotonic clock, by which `step` must be called."""
         return self._due_s
 
     def fact(self) -> str:
-        """A line for `hocket status`."""
+        """Return a line for `hocket status`."""
         if self._stored is None:
             return "off"
         return f"{self._stored.fact()}; {'up to date' if self._done else 'computing when idle'}"
@@ -71,12 +71,12 @@ class Background:
         return self._version is not None and self._after is None and not self._texts and self._running is None
 
     def restart(self) -> None:
-        """The retrieval daemon is there, perhaps another one than before."""
+        """Start over with the retrieval daemon that is connected now, perhaps another one than before."""
         if self._stored is not None:
             self._version, self._expected, self._due_s = None, None, 0.0
 
     def step(self, now_s: float, idle: bool) -> None:
-        """Do what is due; `idle` is whether no question is in work."""
+        """Do what is due; `idle` says that no question is in progress."""
         self._now_s = now_s
         if not idle or not self._texts:
             self.interrupt()
@@ -88,12 +88,12 @@ class Background:
             self._ask(self._after, self._on_page)
 
     def interrupt(self) -> None:
-        """Stop computing within a layer; what was computed is kept."""
+        """Interrupt the computation within a layer; what was computed is stored."""
         if self._running is not None:
             self._running.set()
 
     def on_reply(self, event: Received) -> None:
-        """The answer to a request of ours, or anybody else's."""
+        """Handle a reply of the retrieval daemon; one to anybody else's request is ignored."""
         reply = event.message
         assert isinstance(reply, Chunks | Error)
         if self._expected is None or reply.request != self._expected[0]:

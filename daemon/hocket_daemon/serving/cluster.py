@@ -1,8 +1,8 @@
-"""Which cloud daemon each session of a device is with, and where it moves.
+"""The cloud daemons of a device: which of them each session is with, and where it moves.
 
 A device has links to two daemons of its owner's list, or to one. A session begins with the less loaded of them, and
-moves to the other one when its own is busy, falls silent or drains. To a session that is a peer which has gone and is
-up again: it goes on there at its exact prefix, as with a cloud that was started anew. Knows no mode and no file.
+moves to the other one when its own is busy, falls silent or drains. To the session this looks like a peer that went
+away and came back: it goes on there at its exact prefix, as with a restarted cloud. Knows no mode and no file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MIN_REST_S = 1.0  # how long a daemon that refused a session is not asked again;
 
 @dataclass(slots=True, eq=False)
 class CloudLink:
-    """A link to the cloud daemon with that key, which takes `capacity` sessions."""
+    """A link to the cloud daemon with the public key `key`, which takes `capacity` sessions."""
 
     link: Link
     key: str
@@ -30,43 +30,43 @@ class CloudLink:
     free_at_s: float = 0.0  # when it may be asked again, where it was busy
 
     def takes(self, now: float) -> bool:
-        """Whether a session may begin there."""
+        """Tell whether a session may begin with this daemon."""
         return self.link.up and not self.link.draining and now >= self.free_at_s
 
     @property
     def load(self) -> float:
-        """Of its places, the share that is taken, as it says itself."""
+        """The share of this daemon's places that are taken, by its own report."""
         return self.link.load / self.capacity
 
 
 class Cluster:
-    """A device's links to its cloud, the one that it prefers first."""
+    """A device's links to its cloud daemons, the preferred one first."""
 
     def __init__(self) -> None:
         self.links: Sequence[CloudLink] = ()
 
     def of(self, link: object) -> CloudLink | None:
-        """What is known of a link; None for one that has been given up."""
+        """Return the record of `link`, or None if the link has been given up."""
         return next((each for each in self.links if each.link is link), None)
 
     def least_loaded(self, besides: CloudLink | None = None) -> CloudLink | None:
-        """Of those that take sessions."""
+        """Return the least loaded daemon that takes sessions, other than `besides`; None if there is none."""
         now = time.monotonic()
         taking = [each for each in self.links if each is not besides and each.takes(now)]
         return min(taking, key=lambda each: each.load, default=None)
 
     def reachable(self, besides: CloudLink | None = None) -> CloudLink | None:
-        """The same; while none takes any, one that is up and will say when it does."""
+        """Return the least loaded daemon that takes sessions, else any connected one, which will say when it does."""
         up = (each for each in self.links if each is not besides and each.link.up)
         return self.least_loaded(besides) or next(up, None)
 
     def peer(self) -> ClusterPeer:
-        """The cloud for a session that begins. Needs a link."""
+        """Return the cloud as the peer of a new session. Needs a link."""
         return ClusterPeer(self, self.reachable() or self.links[0])
 
 
 class ClusterPeer:
-    """The cloud, for one session: the daemon that it is with, from one moment to the next another one."""
+    """The cloud as the peer of one session: the daemon that the session is with, which may change at any moment."""
 
     user = ""
 
@@ -76,45 +76,45 @@ class ClusterPeer:
 
     @property
     def link(self) -> Link:
-        """To the daemon that the session is with."""
+        """The link to the daemon that the session is with."""
         return self._place.link
 
     @property
     def up(self) -> bool:
-        """Whether messages reach it now."""
+        """Tell whether messages reach that daemon now."""
         return self.link.up
 
     @property
     def reason(self) -> HocketError | None:
-        """Why they do not."""
+        """The reason why messages do not reach that daemon."""
         return self.link.reason
 
     @property
     def aggregates(self) -> bool:
-        """As that daemon tells it."""
+        """Tell whether that daemon's model reports probabilities, as far as it has said."""
         return self.link.aggregates
 
     @property
     def rtt_s(self) -> float:
-        """Of the link."""
+        """The round-trip time of the link, in seconds."""
         return self.link.rtt_s
 
     @property
     def first_tokens_s(self) -> Sequence[float]:
-        """As that daemon tells them."""
+        """Equally likely seconds to that daemon's first token, as it reports them."""
         return self.link.first_tokens_s
 
     @property
     def silence_s(self) -> float:
-        """Of the link."""
+        """Seconds since anything came over the link."""
         return self.link.silence_s
 
     def send(self, message: Message) -> None:
-        """To that daemon. Raises Forbidden where it must not leave."""
+        """Send to that daemon. Raises Forbidden where the message must not leave."""
         self.link.send(message)
 
     def on_up(self, link: Link, on_peer: OnPeer) -> None:
-        """A link of this device's is up: it is the session's own, or better than that."""
+        """Handle a link that is up now: the session's own, or one to use instead of its own, which is down."""
         place = self._cluster.of(link)
         if link is self.link:
             on_peer(True, None)
@@ -123,16 +123,16 @@ class ClusterPeer:
             on_peer(True, None)
 
     def move(self, reason: HocketError, on_peer: OnPeer) -> bool:
-        """Be with another daemon, for this reason, if one takes the session; whether that is so."""
+        """Move to another daemon if one takes the session, and report `reason`; tell whether it moved."""
         return self._go(self._cluster.least_loaded(besides=self._place), reason, on_peer)
 
     def on_down(self, link: Link, reason: HocketError, on_peer: OnPeer) -> None:
-        """A link of this device's is down."""
+        """Handle a link that is down now: move to another daemon, or report that the cloud is away."""
         if link is self.link and not self._go(self._cluster.reachable(besides=self._place), reason, on_peer):
             on_peer(False, reason)
 
     def is_elsewhere(self, event: Received, on_peer: OnPeer) -> bool:
-        """Whether a session is with another daemon than says this of it, or is so now, as that one is full."""
+        """Tell whether `event` is from a daemon that the session is not with, or has just left as it was refused."""
         if event.port is not self.link:
             return True
         refused = event.message

@@ -1,7 +1,7 @@
-"""How much a member's drafts may tell of its documents: each within some bits of the question alone, and by day.
+"""Bounds on what a member's drafts disclose of its documents: in bits beyond the question alone, and in bits a day.
 
-What a draft can tell at most is charged before it leaves. Documents that have told all that they may today are left
-out of it; where none is left the member takes no part any more.
+The most that a draft can disclose is charged before it leaves. Documents that have used up their bits for today are
+left out of it; a member that has none left takes no part any more.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ TOLD_ALL = Forbidden(
 
 @dataclass(frozen=True, slots=True)
 class Disclosure:
-    """The bounds of a device, for all sessions of others."""
+    """The bounds of a device, for all sessions that others lead."""
 
     most_bits: float
     budget: PrivacyBudget | None
 
     def session(self) -> SessionDisclosure:
-        """For one session."""
+        """Return the bounds for one session."""
         return SessionDisclosure(self.most_bits, self.budget)
 
 
 class SessionDisclosure:
-    """What one session's drafts tell. `made` is called on the compute thread, `confirm` on the main thread."""
+    """The disclosure of one session's drafts. `made` is called on the compute thread, `confirm` on the main thread."""
 
     def __init__(self, most_bits: float, budget: PrivacyBudget | None) -> None:
         self._bits, self._budget = most_bits, budget
@@ -51,10 +51,10 @@ class SessionDisclosure:
         wire_mass: float,
         contrast: Contrast | None,
     ) -> Made:
-        """As `made`, within the bounds; the last of the rows has read the question alone.
+        """Make a draft as `made` of heads.py does, within the bounds; the last row has read the question alone.
 
-        `documents` are the rows' but the last. Raises Forbidden where none may tell anything any more, and Unavailable
-        where it cannot be written down.
+        `documents` names the documents of all rows but the last. Raises Forbidden where none may disclose anything any
+        more, and Unavailable where the charge cannot be written down.
         """
         names = list(documents)
         while True:
@@ -73,7 +73,7 @@ class SessionDisclosure:
             names = [names[at] for at in kept]
 
     def confirm(self, step: int, token: int) -> None:
-        """The answer has this token: what its draft was charged beyond what the token tells is given back."""
+        """Give back what the draft of `step` was charged beyond what the answer's `token` discloses."""
         with self._lock:
             day, found = self._charged.pop(step, ("", None))
         if self._budget is not None and found is not None:

@@ -1,4 +1,4 @@
-"""How long this side's first tokens take, as its answers to pings tell: one list, for the daemon to hand on."""
+"""Times to this side's first token, as its answers to pings report them: one list that the daemon passes on."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class FirstTokens:
-    """Equally likely seconds from a question to its first token, ascending; none where no mode tells any."""
+    """Equally likely seconds from a question to its first token, ascending; empty where no mode reports any."""
 
     quantiles_s: Sequence[float] = ()

@@ -1,4 +1,4 @@
-"""What a way of working together is, as the daemon sees it. A mode is a folder; modes.py names them all.
+"""The interface between the daemon and a mode, a way of working together. A mode is a folder; modes.py names them all.
 
 It is one or more of Asks, Peers and Reports. The daemon checks, admits and routes; a mode decides. It is handed the
 reader's end (Reply) and the other side (Peer).
@@ -18,13 +18,13 @@ Facts = dict[str, Any]  # what JSON has: of one session, for its decision record
 
 
 def question_of(ask: Ask) -> Facts:
-    """What a record says of who asked what."""
+    """Return what a decision record says of the question and of who asked it."""
     said = {"searched as": ask.prompt.sought, "asked by": ask.asker}
     return {"question": ask.prompt.query, **{name: text for name, text in said.items() if text}}
 
 
 class Peer(Protocol):
-    """The other side, one record for both roles."""
+    """The other side of a session, one interface for both roles."""
 
     @property
     def user(self) -> str:
@@ -32,11 +32,11 @@ class Peer(Protocol):
 
     @property
     def up(self) -> bool:
-        """Whether messages reach it now."""
+        """Tell whether messages reach it now."""
 
     @property
     def reason(self) -> HocketError | None:
-        """Why they do not, where that is known."""
+        """The reason why messages do not reach it, where that is known."""
 
     @property
     def rtt_s(self) -> float:
@@ -44,51 +44,51 @@ class Peer(Protocol):
 
     @property
     def first_tokens_s(self) -> Sequence[float]:
-        """Equally likely seconds to its first token, as it tells them; none where it does not."""
+        """Equally likely seconds to its first token, as it reports them; empty where it reports none."""
 
     @property
     def aggregates(self) -> bool:
-        """Whether its model tells probabilities, as far as it has said."""
+        """Tell whether its model reports probabilities, as far as it has said."""
 
     @property
     def silence_s(self) -> float:
-        """For how long nothing has come from it."""
+        """Seconds since anything came from it."""
 
     def send(self, message: Message) -> None:
-        """Send; what does not reach it is lost. Raises Forbidden where it must not leave, Unavailable unlinked."""
+        """Send a message, which may be lost. Raises Forbidden if it must not leave, Unavailable without a link."""
 
 
 class Session(Protocol):
-    """One request's work on one side. Everything is called on the main thread."""
+    """The work on one request on one side. All methods are called on the main thread."""
 
     @property
     def id(self) -> bytes:
-        """What messages between the sides name it by."""
+        """The number that names the session in messages between the sides."""
 
     @property
     def closed(self) -> bool:
-        """Whether it is over; nothing is called any more then but `record`."""
+        """Tell whether the session is over; from then on only `record` is called."""
 
     def receive(self, message: Message) -> None:
-        """A message of the other side about this session. Raises BadMessage for one that cannot be read."""
+        """Handle a message of the other side about this session. Raises BadMessage for one that cannot be read."""
 
     def on_peer(self, up: bool, reason: HocketError | None) -> None:
-        """The other side can be reached from now on, or cannot, and why."""
+        """Note that the other side can be reached from now on, or cannot, and why."""
 
     def due_s(self) -> float:
-        """When `tick` is next needed, on the monotonic clock."""
+        """Return the time, on the monotonic clock, at which `tick` is next needed."""
 
     def tick(self, now: float) -> None:
         """Act on what has not come in time."""
 
     def cancel(self) -> None:
-        """Whoever asked wants no more."""
+        """Stop: the client wants no more."""
 
     def fail(self, error: HocketError) -> None:
         """End with an error that is not the session's own, such as the daemon's end."""
 
     def record(self) -> Facts:
-        """What was decided, from which figures, and what came of it. The cloud's has no text of anybody's."""
+        """Return what was decided, from which figures, and the outcome. A cloud's record has no text of anybody's."""
 
 
 class FollowedSession(Session, Protocol):
@@ -96,39 +96,39 @@ class FollowedSession(Session, Protocol):
 
     @property
     def has_read(self) -> bool:
-        """Whether this side has read its prompt: what comes next is the other side's to say."""
+        """Tell whether this side has read its prompt and waits for the other side."""
 
     @property
     def steps(self) -> int:
-        """How many tokens have come of it."""
+        """The number of tokens that have come of the session."""
 
     @property
     def leads(self) -> bool:
-        """Whether this side is at work while the other one need not say anything."""
+        """Tell whether this side is working, so that the other one may be silent."""
 
     def reopen(self, opening: Message, peer: Peer) -> None:
-        """The opening came again: after a break, or by another route."""
+        """Handle the opening again: it came after a break, or by another route."""
 
     def end(self, message: Message) -> None:
-        """The other side has ended it; it may still be answered."""
+        """End the session as the other side has asked; a last answer may still be sent."""
 
     def close(self) -> None:
-        """The other side has gone."""
+        """Close the session: the other side has gone."""
 
 
 @runtime_checkable
 class Asks(Protocol):
-    """A mode that clients' questions name."""
+    """A mode that clients can name in a question."""
 
     @property
     def name(self) -> str:
-        """By which they name it."""
+        """The name by which clients name it."""
 
     def check(self, ask: Ask) -> None:
-        """Raises BadRequest for what cannot be asked of this mode."""
+        """Check a question. Raises BadRequest for what cannot be asked of this mode."""
 
     def rows(self, ask: Ask) -> int:
-        """Rows of the model's memory that the question needs on this side."""
+        """Return the rows of the model's memory that the question needs on this side."""
 
     def begin(self, ask: Ask, reply: Reply, peer: Peer | None) -> Session:
         """Begin a session on the side that was asked; `peer` is the other side, None where there is none."""
@@ -136,7 +136,7 @@ class Asks(Protocol):
 
 @runtime_checkable
 class Peers(Protocol):
-    """A mode whose sessions have both sides: what passes between them, and the side that follows."""
+    """A mode whose sessions have both sides: the messages between them, and the side that follows."""
 
     opens: tuple[type[Message], ...]  # what opens a session on the other side
     takes: tuple[type[Message], ...]  # what it is told there of an open one
@@ -145,24 +145,24 @@ class Peers(Protocol):
 
     @property
     def name(self) -> str:
-        """By which its records name it."""
+        """The name by which its decision records name it."""
 
     def rows_of(self, opening: Message) -> int:
-        """Rows of the model's memory that a session of the other side's needs here."""
+        """Return the rows of the model's memory that a session opened by the other side needs here."""
 
     def accept(self, opening: Message, peer: Peer) -> FollowedSession:
         """Begin a session that the other side has opened."""
 
     def refusal(self, opening: Message, error: HocketError) -> Message:
-        """What tells the other side that this one cannot take part, and why."""
+        """Return the message that tells the other side that this one cannot take part, and why."""
 
 
 @runtime_checkable
 class Reports(Protocol):
-    """A mode that has something to say of itself."""
+    """A mode that reports facts about itself."""
 
     def facts(self) -> Mapping[str, str]:
-        """Lines of its own for `hocket status`."""
+        """Return this mode's lines for `hocket status`."""
 
     def metrics(self) -> Mapping[str, float]:
-        """The same for programs."""
+        """Return the same facts as numbers, for programs."""

@@ -1,4 +1,4 @@
-"""How often a key may begin something: a bucket of tokens for each, generous, since what it bounds is abuse."""
+"""Rate limits on how often a key may begin something: a token bucket for each, generous, as it only bounds abuse."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ BURST = 100.0  # at once, behind a pause
 
 
 class Rates:
-    """One bucket for each key that was seen since the start; keys are allowed by hand, so there are few."""
+    """A token bucket for each key that was seen since the start; keys are allowed by hand, so there are few."""
 
     def __init__(self) -> None:
         self._buckets: dict[str, tuple[float, float]] = {}  # by key: what is left, and when it was looked at
 
     def begin(self, user: str, now_s: float) -> None:
-        """Count one. Raises Busy where `user` has begun too many."""
+        """Count one beginning. Raises Busy where `user` has begun too many."""
         left, looked_s = self._buckets.get(user, (BURST, now_s))
         left = min(BURST, left + BEGINS_S * (now_s - looked_s))
         if left < 1:

@@ -1,4 +1,4 @@
-"""What a session may use of its daemon."""
+"""The parts of a daemon that its sessions may use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .search.retrieval import RetrievalClient
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """One side's parts. Everything is called on the main thread, and calls back there."""
+    """The parts of one side. All methods are called on the main thread, and call back there."""
 
     side: Side
     model: LanguageModel
@@ -43,18 +43,18 @@ class Services:
     stand_in: str = ""  # what readers are told of a model that nobody chose
 
     def notices(self, gathered: Gathered | None) -> list[str]:
-        """What the other side's reader should know of this one's part."""
+        """Return what the other side's reader should know of this side's part."""
         return [*filter(None, [self.stand_in]), *(gathered.notices if gathered else [])][:MAX_NOTICES]
 
     @property
     def reads_here(self) -> bool:
-        """Whether what this side's model is told stays on this machine."""
+        """Tell whether what this side's model reads stays on this machine."""
         return self.reader is None or self.reader.is_here
 
     def readable(self, prompt: Prompt) -> Prompt:
-        """What of a prompt this side's model may be told: all of it where that is here."""
+        """Return the part of a prompt that this side's model may read: all of it if the model runs here."""
         return prompt if self.reader is None else self.history.shareable(prompt, self.reader.place)
 
     def passages(self, asked: int | None) -> int:
-        """How many are read for a question of this side, which may say so."""
+        """Return how many passages are read for a question of this side, which may set the number itself."""
         return self.reading.passages if asked is None else asked

@@ -1,1 +1,1 @@
-"""Who is let in: keys of people, names of hosts, and users of this machine."""
+"""Access control: keys of people, names of hosts, and users of this machine."""

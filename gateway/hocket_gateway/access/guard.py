@@ -1,8 +1,11 @@
-"""Who is let in: requests for a name of this machine's, from no strange web page, with the key of a person, or where no
-keys are asked for from a process of the gateway's own user.
+"""Access control of requests: by host name, by web page of origin, and by a person's key or the process's user.
+
+Requests must name a host of this machine's and come from no foreign web page. They need the key of a person or, where
+no keys are required, come from a process of the gateway's own user.
 
 A page of another site may let its name resolve to this machine (DNS rebinding), and a browser asks wherever a page
-says. `Host` tells the first, `Origin` the second. Whatever is answered, a browser keeps it to the gateway's own pages.
+says. `Host` reveals the first, `Origin` the second. Whatever is answered, a browser shows it to the gateway's own pages
+only.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ CHANGES_NOTHING = ("GET", "HEAD", "OPTIONS")
 
 
 class Guard:
-    """Around the whole application."""
+    """Middleware around the whole application: it checks host, origin and, where no keys are required, the user."""
 
     def __init__(self, app: ASGIApp, settings: ServeSettings, people: People) -> None:
         self._app = app
@@ -39,7 +42,7 @@ class Guard:
         self._origins = {origin.rstrip("/").lower() for origin in settings.origins}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Raises nothing: who is not let in gets the API's own error."""
+        """Check and pass on a request. Raises nothing: a refused client gets the API's own error."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -62,7 +65,7 @@ class Guard:
                 await self._app(scope, receive, sent)
 
     def _check_owner(self, scope: Scope) -> None:
-        """Without keys whoever reaches the gateway has all rights of its user, who alone is let in then, with root."""
+        """Check a client without keys, who has all rights of the gateway's user: only that user and root are let in."""
         if self._people.are_asked_for_keys:
             return
         state = scope.get("state") or {}
@@ -82,17 +85,17 @@ class Guard:
             raise Refusal(403, f"the page {shown} may not ask", "add it to origins in serve.toml", "bad_origin")
 
     def _may_read(self, origin: str, _: str) -> bool:
-        """Whether a page is of a name of this machine's, or is named: only the latter see answers."""
+        """Tell whether a page has a name of this machine, or is in `origins`: only the latter see answers."""
         scheme, _, host = origin.partition("://")
         return origin in self._origins or (scheme in ("http", "https") and _name_of(host) in self._names)
 
     def _may_change(self, origin: str, host: str) -> bool:
-        """Whether a page is the gateway's own, or one of those that are named: another port is another program."""
+        """Tell whether a page is the gateway's own, or in `origins`: another port is another program."""
         return origin in self._origins or origin in (f"http://{host}", f"https://{host}")
 
 
 def _name_of(host: str) -> str:
-    """The host without its port, in lower case; empty where it is none."""
+    """Return the host without its port, in lower case; empty if it is malformed."""
     try:
         parts = urlsplit(f"//{host}")
         _ = parts.port
@@ -110,7 +113,7 @@ def _is_of_page(path: str) -> bool:
 
 
 class PersonGuard:
-    """Finds whose request it is, by its bearer key; `request.state.person` has it."""
+    """Middleware that finds the person of a request by its bearer key, and sets `request.state.person`."""
 
     def __init__(self, app: ASGIApp, people: People) -> None:
         self._app = app
@@ -118,7 +121,7 @@ class PersonGuard:
         self._guesses = Guesses()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Raises nothing, as above."""
+        """Identify the person and pass on the request. Raises nothing: a refused client gets the API's own error."""
         if scope["type"] != "http" or _is_open(scope["path"]):
             await self._app(scope, receive, send)
             return

@@ -1,6 +1,6 @@
-"""Wrong keys by the address that they come from: so many a minute are answered, and no right key is ever held up.
+"""Limit on wrong keys by client address: so many a minute are answered, and no right key is ever delayed.
 
-A key has 256 random bits, so no rate finds one. The bound keeps a flood of guesses cheap and visible.
+A key has 256 random bits, so no rate finds one. The bound makes a flood of guesses cheap and visible.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ log = structlog.get_logger(__name__)
 
 
 class Guesses:
-    """Knows addresses and no keys. All clients of a proxy have its address, so the bound is for wrong keys alone."""
+    """A counter of wrong keys by address. All clients of a proxy share its address, so only wrong keys are limited."""
 
     def __init__(self) -> None:
         self._buckets: dict[str, Bucket] = {}
 
     def count(self, address: str) -> None:
-        """One wrong key more. Raises Refusal where there were too many."""
+        """Count a wrong key. Raises Refusal if there were too many."""
         now, rate = time.monotonic(), A_MINUTE / 60
         bucket = self._buckets.get(address)
         if bucket is None:

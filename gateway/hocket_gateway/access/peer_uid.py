@@ -1,4 +1,4 @@
-"""Whose process is at the other end of a connection from this machine, as the kernel has it."""
+"""The user of the process at the other end of a connection from this machine, as the kernel reports it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Ends = tuple[tuple[IpAddress, int], tuple[IpAddress, int]]  # of one version: wh
 
 
 def uid_of_peer(peer: Address, own: Address, tables: Sequence[Path] = TABLES) -> int | None:
-    """The user of the socket that is bound to `peer` and connected to `own`; None where that is not certain."""
+    """Return the user of the socket that is bound to `peer` and connected to `own`; None if that is not certain."""
     of_both = ends(peer, own)
     found = asked(of_both) or listed(of_both, tables)
     return found.uid if found else None
 
 
 def ends(peer: Address, own: Address) -> list[Ends]:
-    """The ends as both versions have them: an IPv4 address is one of IPv6, too, where a socket of IPv6 is its end."""
+    """Return the addresses of both ends for IPv4 and IPv6: an IPv6 socket may hold an IPv4 address in mapped form."""
     try:
         return [
             ((here, int(peer[1] or 0)), (there, int(own[1] or 0)))
@@ -41,7 +41,7 @@ def ends(peer: Address, own: Address) -> list[Ends]:
 
 
 def asked(every: Sequence[Ends]) -> SocketFound | None:
-    """The peer's socket, as the kernel describes it; None where it does not, or where it is no end any more."""
+    """Return the peer's socket, as the kernel describes it; None if it does not, or if the socket is closed."""
     for here, there in every:
         try:
             found = tcp_socket(here, there)
@@ -53,7 +53,7 @@ def asked(every: Sequence[Ends]) -> SocketFound | None:
 
 
 def listed(every: Sequence[Ends], tables: Sequence[Path]) -> SocketFound | None:
-    """The same from the kernel's tables; None, too, where two users have such a socket."""
+    """Find the socket in the kernel's tables; None if there is none, or if two users have such a socket."""
     begins = [f" {_hex(here)} {_hex(there)} ".encode() for here, there in every]
     for table in tables:  # two sockets with the same ends cannot be: what is in the first table is in no other
         try:
@@ -67,24 +67,24 @@ def listed(every: Sequence[Ends], tables: Sequence[Path]) -> SocketFound | None:
 
 
 def _is_an_end(found: SocketFound) -> bool:
-    """A socket that its process has closed is described as root's, and has no inode."""
+    """Tell whether a process holds this socket: one that was closed is listed as root's, and has no inode."""
     return found.state in CONNECTED and found.inode != 0
 
 
 class ConnectionPeer:
-    """The other end of one connection, which is looked for once, when it is first asked for."""
+    """The other end of one connection, looked up once, on first use."""
 
     def __init__(self, peer: Address | None, own: Address | None) -> None:
         self._peer, self._own = peer, own
 
     @cached_property
     def uid(self) -> int | None:
-        """Its user; None where that is not certain."""
+        """Return the other end's user; None if that is not certain."""
         return uid_of_peer(self._peer, self._own) if self._peer and self._own else None
 
 
 def is_owner(uid: int | None) -> bool:
-    """Whether a user may do all that this process may: its own user, and root."""
+    """Tell whether a user may do all that this process may: its own user, and root."""
     return uid == 0 or (uid is not None and uid == os.geteuid() and uid != OVERFLOW_UID)
 
 
@@ -97,7 +97,7 @@ def _as_version(text: str, version: int) -> IpAddress | None:
 
 
 def _hex(end: tuple[IpAddress, int]) -> str:
-    """As the kernel prints it: words of 32 bits, each in the order of this machine, and the port."""
+    """Format an address as the kernel prints it: words of 32 bits, each in this machine's byte order, and the port."""
     packed = end[0].packed
     words = struct.unpack(f"{'<' if sys.byteorder == 'little' else '>'}{len(packed) // 4}I", packed)
     return f"{''.join(f'{word:08X}' for word in words)}:{end[1]:04X}"

@@ -1,6 +1,6 @@
-"""Keys for people: whose they are and what they may ask, in one file that has their digests alone.
+"""Keys for people: whose they are and what they may ask, in one file that has only their digests.
 
-A key has 256 random bits, so that its digest tells nothing of it and needs no salt.
+A key has 256 random bits, so that its digest reveals nothing of it and needs no salt.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class Person(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Whose questions they are, and what these may be. Nobody has a name where no keys are asked for."""
+    """A person who asks, and that person's rights. The name is empty if no keys are required."""
 
     name: str = ""
     id: str = ""  # whose what is kept is: a key that is made anew under a name that was revoked is another person's
@@ -40,11 +40,11 @@ class Person(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     @property
     def account(self) -> str:
-        """Whose what is kept and counted is; empty where no keys are asked for. Older keys have their name alone."""
+        """Return the id under which data and counts are stored; empty without keys. Older keys have only their name."""
         return self.id or (f"name-{self.name}" if self.name.casefold() in RESERVED else self.name)
 
     def may_read(self, document: str) -> bool:
-        """Whether a document is in one of the person's folders, or is one that was named in the place of a folder.
+        """Tell whether a document is in one of the person's folders, or was itself named in place of a folder.
 
         A link in a folder of the person's leads to no document elsewhere.
         """
@@ -61,16 +61,16 @@ NOBODY = Person()
 
 
 def lies_in(document: str, folder: str) -> bool:
-    """Whether a document is in a folder, or is what was named in its place."""
+    """Tell whether a document is in a folder, or was itself named in its place."""
     is_plain = os.path.normpath(document) == document
     return is_plain and (document == folder or document.startswith(folder.rstrip("/") + "/"))
 
 
 class People:
-    """The people of a file, which is read again as soon as it has changed: what is revoked is so at once."""
+    """The people of a file, which is read again as soon as it has changed: a revocation applies at once."""
 
     def __init__(self, file: Path | None, *, always: bool = False) -> None:
-        """Without a file, or while it is not there, everybody who reaches the gateway may ask, or `always` nobody."""
+        """Let in everybody who reaches the gateway, or with `always` nobody, while there is no file."""
         self._file = file
         self._always = always
         self._stamp: tuple[int, ...] | None = None
@@ -78,11 +78,11 @@ class People:
 
     @property
     def are_asked_for_keys(self) -> bool:
-        """Whether there is a file, be it an empty one."""
+        """Tell whether keys are required: there is a file, even an empty one, or `always` was given."""
         return self._always or (self._file is not None and self._file.exists())
 
     def of(self, key: str) -> Person:
-        """Whose key this is; nobody's where none is asked for. Raises Refusal."""
+        """Return the person of a key; NOBODY if none is required. Raises Refusal."""
         if not self.are_asked_for_keys:
             return NOBODY
         remedy = "send 'Authorization: Bearer KEY'; make one with: hocket serve keys new NAME"
@@ -94,7 +94,7 @@ class People:
         return person
 
     def check(self, person: Person) -> None:
-        """Raises Refusal where the person's key was revoked, or may less than before."""
+        """Raise Refusal if the person's key was revoked, or its rights have changed."""
         now = self._read().get(person.digest) if self.are_asked_for_keys else NOBODY
         if now != person:
             raise Refusal(401, "this key was revoked, or changed", "ask again, with a key", "invalid_api_key")
@@ -115,12 +115,12 @@ class People:
 
 
 def people_of(settings: ServeSettings) -> People:
-    """Those of the settings. Whoever may be reached from other machines asks for keys, be their file lost."""
+    """Return the settings' people. A gateway that other machines can reach requires keys, even without their file."""
     return People(Path(settings.people) if settings.people else None, always=settings.host not in LOOPBACK)
 
 
 def listed(file: Path) -> list[Person]:
-    """The people of a file, by name; none where it is not there. Raises BadConfiguration."""
+    """Return the people of a file, by name; none if it does not exist. Raises BadConfiguration."""
     try:
         raw = file.read_bytes()
     except FileNotFoundError:
@@ -144,9 +144,9 @@ def invite(
     at_once: int = 0,
     uploads: Path | None = None,
 ) -> str:
-    """Add a person; returns the key, which nobody can read again. Raises BadRequest, BadConfiguration.
+    """Add a person; return the key, which nobody can read again. Raises BadRequest, BadConfiguration.
 
-    Who has `folders` and may upload reads what it sends below `uploads`, too.
+    With `folders` and `may_upload` the person reads its uploads below `uploads`, too.
     """
     if not NAME.fullmatch(name) or not name.strip("."):
         raise BadRequest(f"'{name[:64]}' is no name for a key", "use up to 64 letters, digits, '.', '_' and '-'")
@@ -173,7 +173,7 @@ def invite(
 
 
 def revoke(file: Path, name: str) -> None:
-    """Take a person's key away. The file stays, so that keys are asked for yet. Raises BadRequest, BadConfiguration."""
+    """Take a person's key away. The file stays, so keys are still required. Raises BadRequest, BadConfiguration."""
     with changing(file):
         people = listed(file)
         if all(person.name != name for person in people):

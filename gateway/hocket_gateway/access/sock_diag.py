@@ -1,6 +1,6 @@
-"""One socket of this machine, as the kernel describes it over netlink: sock_diag(7), NETLINK_SOCK_DIAG.
+"""A look-up of one socket of this machine in the kernel over netlink: sock_diag(7), NETLINK_SOCK_DIAG.
 
-The tables of /proc/net say the same, and the kernel walks all its sockets to print them: milliseconds.
+The tables of /proc/net say the same, but the kernel walks all its sockets to print them, which takes milliseconds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ IpAddress = IPv4Address | IPv6Address
 
 
 class SocketFound(NamedTuple):
-    """`state` as in include/net/tcp_states.h; `inode` is 0 where its process has closed it."""
+    """A socket that was found; `state` as in include/net/tcp_states.h, `inode` is 0 if its process has closed it."""
 
     state: int
     uid: int
@@ -38,9 +38,9 @@ class SocketFound(NamedTuple):
 
 
 def tcp_socket(here: tuple[IpAddress, int], there: tuple[IpAddress, int]) -> SocketFound:
-    """The TCP socket bound to `here` and connected to `there`, two addresses of one version.
+    """Return the TCP socket bound to `here` and connected to `there`, two addresses of one version.
 
-    Raises OSError where there is none, or where the kernel or the service manager lets nobody ask.
+    Raises OSError if there is none, or if the kernel or the service manager does not allow the query.
     """
     family = socket.AF_INET if here[0].version == 4 else socket.AF_INET6
     ends = ENDS.pack(here[1], there[1], here[0].packed, there[0].packed, NO_COOKIE)

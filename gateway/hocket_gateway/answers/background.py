@@ -1,4 +1,4 @@
-"""Responses that go on though nobody reads them: a reader that was cut off comes back and reads on where it was."""
+"""Responses that continue without a reader: one that was cut off can come back and resume where it was."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ MAX_ENDED = 16  # whose events are held; what is stored can be read whole for lo
 
 
 class Running:
-    """One response: its events so far, of which number n has the sequence number n, and how it is now."""
+    """A response: its events so far, of which number n has the sequence number n, and its present state."""
 
     def __init__(self, person: str, begun: dict[str, Any]) -> None:
-        """`begun` is the response as it begins."""
+        """Set up a person's response; `begun` is its state as it begins."""
         self.person = person
         self.resource = begun
         self._events: list[bytes] = []
@@ -22,16 +22,16 @@ class Running:
 
     @property
     def has_ended(self) -> bool:
-        """Whether no event will follow."""
+        """Tell whether no event will follow."""
         return self._task is not None and self._task.done()
 
     def start(self, events: AsyncGenerator[bytes], close: Callable[[], None]) -> None:
-        """Read the events to their end, then `close`."""
+        """Read the events to their end, then call `close`."""
         self._task = asyncio.create_task(self._read(events, close))
         self._task.add_done_callback(lambda _: self._wake())
 
     async def follow(self, after: int) -> AsyncGenerator[bytes]:
-        """The events behind number `after`, those to come, too."""
+        """Yield the events after number `after`, including those to come."""
         at = after + 1
         while True:
             grown = self._grown  # before the look: what comes behind it wakes
@@ -43,7 +43,7 @@ class Running:
             await grown.wait()
 
     async def cancel(self) -> None:
-        """End it; one that has ended stays as it is."""
+        """End the response; one that has ended stays as it is."""
         if self._task is None or self._task.done():
             return
         self._task.cancel()
@@ -64,30 +64,30 @@ class Running:
 
 
 class BackgroundResponses:
-    """All of a gateway, by id; of those that have ended the latest."""
+    """The responses of a gateway by id; of those that have ended, only the latest."""
 
     def __init__(self) -> None:
         self._running: dict[str, Running] = {}
 
     def put(self, id: str, running: Running) -> None:
-        """Hold one from now on."""
+        """Add a response."""
         self._running[id] = running
         ended = [id for id, each in self._running.items() if each.has_ended]
         for oldest in ended[:-MAX_ENDED]:
             del self._running[oldest]
 
     def find(self, id: str, person: str) -> Running | None:
-        """One of this person's."""
+        """Return a response of this person, or None."""
         running = self._running.get(id)
         return running if running is not None and running.person == person else None
 
     async def forget(self, id: str) -> None:
-        """End one, and hold it no longer."""
+        """End a response and remove it."""
         running = self._running.pop(id, None)
         if running is not None:
             await running.cancel()
 
     async def close(self) -> None:
-        """End all."""
+        """End all responses."""
         for id in list(self._running):
             await self.forget(id)

@@ -1,7 +1,7 @@
-"""Where an answer comes from, as clients show it: sources with their words, and the sentences they stand behind.
+"""Citations of an answer: its sources with their texts, and the sentences that come from each.
 
-Shares are the pair's: a passage's part in the probability of the tokens that were chosen. A sentence is annotated with
-the passage that has the largest part in it.
+Shares are those of device and cloud: a passage's part in the probability of the tokens that were chosen. A sentence is
+annotated with the passage that has the largest part in it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MIN_SHARE = 0.0005  # what is less is shown as 0.0 %
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A passage that an answer comes from. `spans` are the sentences of the answer that it stands behind most."""
+    """A passage that an answer comes from. `spans` are the sentences of the answer that it contributes most to."""
 
     origin: Origin
     url: str
@@ -30,12 +30,12 @@ class Citation:
 
     @property
     def title(self) -> str:
-        """The document's name and the place in it."""
+        """Return the document's name and the place in it."""
         origin = self.origin
         return f"{origin.document}, {origin.place or f'passage {origin.ordinal}'}"
 
     def source(self) -> dict[str, Any]:
-        """Open WebUI's event."""
+        """Return the citation as Open WebUI's event."""
         origin = self.origin
         metadata = {"source": self.url, "name": self.title, "side": origin.side, "share": origin.share}
         source = {"name": self.title, "url": self.url}
@@ -43,7 +43,7 @@ class Citation:
         return {"type": "source", "data": data}
 
     def annotations(self) -> list[dict[str, Any]]:
-        """OpenAI's, one for each sentence."""
+        """Return the citation as OpenAI's annotations, one for each sentence."""
         named = {"url": self.url, "title": self.title}
         return [
             {"type": "url_citation", "url_citation": {**named, "start_index": start, "end_index": end}}
@@ -51,7 +51,7 @@ class Citation:
         ]
 
     def result(self) -> dict[str, Any]:
-        """What Perplexity calls a search result, with its side and share."""
+        """Return the citation as Perplexity's search result, with its side and share."""
         origin = self.origin
         return {
             "title": self.title,
@@ -67,9 +67,9 @@ class Citation:
 def cited(
     done: Done, texts: Sequence[str], words: Mapping[tuple[str, int], str], base: str, marks: Marks
 ) -> list[Citation]:
-    """The sources of an answer: those that its marks name in the order of their numbers, then the largest share first.
+    """Return an answer's sources: those that its marks name, by number, then the others, the largest share first.
 
-    `texts` are those of its tokens, `words` the passages that are here; this device's documents lie below `base`.
+    `texts` are those of its tokens, `words` the passages that are here; this device's documents are below `base`.
     """
     spans = _spans(done, texts)
     found = [
@@ -86,7 +86,7 @@ def cited(
 
 
 def named(done: Done, marks: Marks) -> list[Origin]:
-    """The sources that will be cited."""
+    """Return the sources that will be cited."""
     return [origin for origin in done.sources if _is_cited(origin, marks)]
 
 
@@ -99,7 +99,7 @@ def _is_own(origin: Origin) -> bool:
 
 
 def _url(origin: Origin, base: str) -> str:
-    """Where the document is shown, or a name for what is not here."""
+    """Return the URL at which the document is shown, or a name for one that is not here."""
     at = f"{quote(origin.document, safe='')}#passage-{origin.ordinal}"
     if base and _is_own(origin):
         return f"{base}/documents/{at}"
@@ -107,7 +107,7 @@ def _url(origin: Origin, base: str) -> str:
 
 
 def _spans(done: Done, texts: Sequence[str]) -> dict[int, list[tuple[int, int]]]:
-    """The sentences by the index of the source that stands behind them most."""
+    """Return the sentences by the index of the source that contributes most to each."""
     found: dict[int, list[tuple[int, int]]] = {}
     for start, end in sentences("".join(texts)):
         shares = _sums(_shares_within(done, texts, start, end))
@@ -118,7 +118,7 @@ def _spans(done: Done, texts: Sequence[str]) -> dict[int, list[tuple[int, int]]]
 
 
 def _shares_within(done: Done, texts: Sequence[str], start: int, end: int) -> list[Sequence[float]]:
-    """The shares of the tokens that belong to a sentence."""
+    """Return the shares of the tokens that belong to a sentence."""
     at, found = 0, list[Sequence[float]]()
     for text, shares in zip(texts, done.token_sources, strict=False):
         if start <= at + first_letter(text) < end:

@@ -1,7 +1,7 @@
-"""`/composing`: what may follow the cursor of a text, while a person writes it on the page.
+"""The path `/composing`: what may follow the cursor of a text, while a person writes it on the page.
 
 A request has the whole text, and its answer is a stream: each suggestion for this text as it comes, until the client
-leaves or a newer text of the same writing has come. The device is told what has changed alone.
+leaves or a newer version of the text has come. The device is sent only what has changed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ A_MINUTE = 900  # changes of a person's texts: fifteen a second
 
 
 class ComposingRequest(Struct, frozen=True, kw_only=True):
-    """A text and the cursor in characters; `id` is the writing's own. With `alone` the cloud is told nothing."""
+    """A text and the cursor in it, in characters; `id` names the text. With `alone` the cloud is sent nothing."""
 
     id: Annotated[str, Meta(min_length=1, max_length=64)]
     text: str
@@ -55,17 +55,17 @@ class OpenText:
 
     @property
     def version(self) -> int:
-        """Of the text as it stands."""
+        """Return the version of the present text."""
         return self._composer.version
 
     def update(self, text: str, cursor: int) -> None:
-        """The text is this one from now on; streams of an older one end. Raises HocketError."""
+        """Replace the text; streams of an older one end. Raises HocketError."""
         if (self._composer.text, self._composer.cursor) != (text, cursor):
             self._composer.update(text, cursor)
             self._ring()
 
     async def suggestions(self, version: int) -> AsyncGenerator[Suggestion]:
-        """Each for this version, until there is a newer one. Raises HocketError.
+        """Yield each suggestion for this version, until there is a newer one. Raises HocketError.
 
         The first of all waits for memory that is on its way.
         """
@@ -84,7 +84,7 @@ class OpenText:
                         await changed.wait()
 
     def close(self) -> None:
-        """Streams end, too."""
+        """Close the text; streams end, too."""
         self._is_open = False
         self._composer.close()
         self._ring()
@@ -114,7 +114,7 @@ class Composing:
         self._buckets: dict[str, Bucket] = {}
 
     async def text(self, person: Person, wanted: ComposingRequest) -> OpenText:
-        """The text, as it stands now. Raises Refusal, HocketError."""
+        """Return the text, opened or updated as requested. Raises Refusal, HocketError."""
         self._check(person)
         client = await self._upstream.client()
         key = (person.account, wanted.id, wanted.alone or person.alone_only)
@@ -130,7 +130,7 @@ class Composing:
         return text
 
     def close(self) -> None:
-        """Compose no more."""
+        """Close all texts."""
         for key in list(self._texts):
             self._close(key)
 
@@ -151,7 +151,7 @@ class Composing:
 
 
 async def composing(request: Request) -> Response:
-    """The suggestions; the text of one is empty where nothing may follow. Raises Refusal, HocketError."""
+    """Stream the suggestions; the text of one is empty if nothing may follow. Raises Refusal, HocketError."""
     gateway, person = request.app.state.gateway, request.state.person
     wanted = await read(request, ComposingRequest, gateway.settings.max_body_bytes)
     text = await gateway.composing.text(person, wanted)

@@ -1,4 +1,4 @@
-"""How an answer is drawn, as both APIs say it, in the client's options."""
+"""Sampling parameters of an answer, from either API to the client's options."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def drawn(
     stop: str | Sequence[str] | None = None,
     logprobs: int | None = None,
 ) -> Options:
-    """What was said; a seed of any size or sign is one of 64 bits."""
+    """Return the options that were given; a seed of any size or sign is reduced to 64 bits."""
     options = Options()
     if max_tokens is not None:
         options["max_tokens"] = max_tokens

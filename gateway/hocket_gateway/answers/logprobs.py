@@ -1,4 +1,4 @@
-"""The log-probabilities of an answer's tokens, as each API has them. They are the mixture's of both sides."""
+"""Log-probabilities of an answer's tokens in each API's format. They are the mixture's of both sides."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..http.refusals import Refusal
 
 
 def wanted_logprobs(asked: bool | None, most: int | None) -> int | None:
-    """Of how many of the likeliest tokens, beside each token's own; None where none are asked for. Raises Refusal."""
+    """Return how many likeliest tokens to list beside each token's own; None if not requested. Raises Refusal."""
     if most and not asked:
         raise Refusal(400, "top_logprobs is of no use alone", "set logprobs", "bad_request", param="top_logprobs")
     if most is not None and not 0 <= most <= MAX_LOGPROBS:
@@ -22,7 +22,7 @@ def wanted_logprobs(asked: bool | None, most: int | None) -> int | None:
 
 
 def entries(tokens: Sequence[Token]) -> list[dict[str, Any]]:
-    """An entry for each token whose probability is known."""
+    """Return an entry for each token whose probability is known."""
     return [
         {**_entry(token.logprobs[0]), "top_logprobs": [_entry(each) for each in token.logprobs[1:]]}
         for token in tokens
@@ -31,7 +31,7 @@ def entries(tokens: Sequence[Token]) -> list[dict[str, Any]]:
 
 
 def columns(tokens: Sequence[Token], begin: int = 0) -> dict[str, Any]:
-    """The same in columns, as older completions have it, with where each text begins: the first one at `begin`."""
+    """Return the entries as columns, as older completions have it, with each text's offset, from `begin` on."""
     known = [token for token in tokens if token.logprobs]
     texts = [_text(token.logprobs[0]) for token in known]
     return {
@@ -47,5 +47,5 @@ def _entry(logprob: Logprob) -> dict[str, Any]:
 
 
 def _text(logprob: Logprob) -> str:
-    """Half a character is told by its bytes alone."""
+    """Return a token's text; half a character is shown in its bytes alone."""
     return logprob.piece.decode(errors="replace")

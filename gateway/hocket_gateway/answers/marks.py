@@ -1,8 +1,8 @@
-"""Marks in the text of an answer: `[1]` behind a sentence that comes mostly from one passage, by the measured shares.
+"""Marks in the text of an answer: `[1]` after a sentence that comes mostly from one passage, by the measured shares.
 
 They are no tokens: the same seed draws the same answer with and without them. A stream is marked as it is written. The
-cloud names its passages at the end alone, so a sentence of theirs has its mark in a whole answer, and in a stream if it
-is the last one.
+cloud names its passages only at the end. So a sentence from them has its mark in a whole answer, but in a stream only
+if it is the last one.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Place = tuple[str, str, str, int]
 
 
 def unmarked(text: str) -> str:
-    """An answer that a client sends back, without its marks."""
+    """Return an answer that a client sends back, without its marks."""
     return _MARK.sub("", text)
 
 
 class Marks:
-    """Those of one answer. Each text that is added comes back with the marks that are due in it."""
+    """The marks of one answer. Each text that is added is returned with the marks that are due in it."""
 
     def __init__(self) -> None:
         self._numbers: dict[Place, int] = {}
@@ -39,15 +39,15 @@ class Marks:
         self._rows: list[list[float]] = []  # of each token
 
     def number(self, origin: Origin) -> int | None:
-        """The passage's, from 1 on; None where no mark names it."""
+        """Return the passage's number, from 1 on; None if no mark names it."""
         return self._numbers.get(_place(origin))
 
     def shifted(self, at: int) -> int:
-        """A place in the answer as one in the marked text."""
+        """Convert a position in the answer to one in the marked text."""
         return at + sum(length for place, length in self._inserted if place < at)
 
     def token(self, token: Token) -> str:
-        """The token's text; sentences that end before or in it are marked, where their passage is known by now."""
+        """Return the token's text; sentences that end before or in it are marked, if their passage is known by now."""
         begin = len(self._text)
         self._places = self._places or token.places
         self._rows.append(token.shares[:-1])  # the last one is that of whatever the other side has read
@@ -55,7 +55,7 @@ class Marks:
         return self._marked(begin, is_whole=False)
 
     def end(self, done: Done) -> str:
-        """What comes behind the last token."""
+        """Return what follows the last token."""
         if done.token_sources:
             self._places, self._rows = done.sources, done.token_sources
         if not self._text[self._open :].strip():
@@ -63,7 +63,7 @@ class Marks:
         return self._marked(len(self._text), is_whole=True)
 
     def whole(self, done: Done, texts: Sequence[str]) -> str:
-        """The whole text of an answer of these tokens."""
+        """Return the whole marked text of an answer of these tokens."""
         self._places, self._rows = done.sources, done.token_sources
         for text in texts:
             self._grow(text)
@@ -74,7 +74,7 @@ class Marks:
         self._text += text
 
     def _marked(self, begin: int, *, is_whole: bool) -> str:
-        """The text from a place on, with the marks of the sentences that have ended."""
+        """Return the text from `begin` on, with the marks of the sentences that have ended."""
         parts, at, offset = list[str](), begin, self._open
         for start, end in sentences(self._text[offset:], is_whole=is_whole):
             self._open = end + offset
@@ -87,7 +87,7 @@ class Marks:
         return "".join([*parts, self._text[at:]])
 
     def _mark(self, start: int, end: int, at: int, *, is_last: bool) -> str:
-        """That of a sentence, which comes to stand at a place. The last one may be without an end."""
+        """Return the mark of a sentence, to be inserted at `at`, or nothing. The last sentence may lack a full stop."""
         sentence = self._text[start:end]
         if not (has_end(sentence) or is_last) or not any(map(str.isalpha, sentence)):
             return ""
@@ -100,7 +100,7 @@ class Marks:
         return mark
 
     def _most(self, start: int, end: int) -> Origin | None:
-        """The passage that a sentence comes mostly from; None where there is none, or it has no name."""
+        """Return the passage that a sentence mostly comes from; None if there is none, or it has no name."""
         rows = [row for begin, row in zip(self._begins, self._rows, strict=False) if start <= begin < end]
         columns = zip(*(row for row in rows if len(row) == len(self._places)), strict=True)
         for origin, shares in zip(self._places, columns, strict=False):
@@ -110,5 +110,5 @@ class Marks:
 
 
 def _place(origin: Origin) -> Place:
-    """What tells a passage from all others."""
+    """Return what identifies a passage."""
     return (origin.side, origin.device, origin.document, origin.ordinal)

@@ -1,4 +1,4 @@
-"""Questions on behalf of people: within their limits, asked of the device daemon, and cancelled when nobody reads."""
+"""Questions on behalf of people: limited, asked of the device daemon, and cancelled when nobody reads."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ log = structlog.get_logger(__name__)
 
 
 class Answer:
-    """The answer to one question as it comes. Whoever has it closes it."""
+    """The answer to one question as it comes. Its holder closes it."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Answer:
         begun: Callable[[], None],
         over: Callable[[], None],
     ) -> None:
-        """`begun` is called at the first token, or at the end without one, and `over` at the end."""
+        """Set up an answer; `begun` is called at its first token, or at an end without one, and `over` at the end."""
         self.created_s = int(time.time())
         self.way = way
         self.notices: list[str] = []
@@ -78,11 +78,11 @@ class Answer:
 
     @property
     def number(self) -> str:
-        """What `hocket explain` takes."""
+        """Return the answer's number, which `hocket explain` takes."""
         return self._stream.request.hex()
 
     async def events(self) -> AsyncIterator[Token | Thought | Waiting | Notice | Done]:
-        """Every event, Done last. Raises Refusal for what ended the answer, also where the key is revoked meanwhile."""
+        """Yield every event, Done last. Raises Refusal for an error, also if the key is revoked meanwhile."""
         try:
             async for event in self._stream.events():
                 self._people.check(self._person)
@@ -98,16 +98,16 @@ class Answer:
             raise Refusal.of(error) from error
 
     async def done(self) -> Done:
-        """The end of the answer. Raises as `events` does."""
+        """Return the end of the answer. Raises as `events` does."""
         async for event in self.events():
             if isinstance(event, Done):
                 return event
         raise AssertionError("a stream ends with Done")
 
     def facts(self, done: Done, marks: Marks | None = None) -> dict[str, Any]:
-        """What only hocket has to say of an answer: its number, its notices, its way, and where it comes from.
+        """Return hocket's own data on an answer: its number, its notices, its mode, and its sources.
 
-        Places in the text are those of the text with `marks`.
+        Positions in the text are those of the text with `marks`.
         """
         shifted = (marks or Marks()).shifted
         return {
@@ -123,7 +123,7 @@ class Answer:
         }
 
     def close(self) -> None:
-        """Give the place back; an answer that has not ended is cancelled."""
+        """Release the place in the limits; an answer that has not ended is cancelled."""
         if self._closed:
             return
         self._closed = True
@@ -138,26 +138,26 @@ class Answer:
 
 
 def of_token(token: Token) -> dict[str, Any]:
-    """What only hocket has to say of a token: who proposed it, and where it comes from if that was asked for."""
+    """Return hocket's own data on a token: who proposed it, and where it comes from if that was requested."""
     places = {"places": shown_origins(token.places)} if token.places else {}
     shares = {"shares": [round(share, 4) for share in token.shares]} if token.shares else {}
     return {"source": token.source, **places, **shares}
 
 
 def shown_origins(origins: Sequence[Origin]) -> list[dict[str, Any]]:
-    """Passages by where they stand, with their shares."""
+    """Return passages by their places, with their shares."""
     names = ("side", "device", "document", "ordinal", "share")
     return [{name: getattr(each, name) for name in names} for each in origins]
 
 
 def _members(outcome: Outcome | None) -> list[dict[str, Any]]:
-    """Who drafted along, from which step to which, and how often its draft was the token."""
+    """Return the members that drafted along, from which step to which, and how often their draft was the token."""
     members = outcome.members if isinstance(outcome, AggregationOutcome) else []
     return [as_json.plain(each) for each in members]
 
 
 class Limits:
-    """How many questions of each person are in work, and how many come a minute. Refusals of one come no faster."""
+    """Limits on each person's questions at once and per minute. Repeated refusals of a person are delayed."""
 
     def __init__(self, at_once: int, a_minute: int) -> None:
         self._at_once = at_once
@@ -168,7 +168,7 @@ class Limits:
         self._paused: dict[str, float] = {}  # whom a limit has refused, and until when it is not refused again
 
     async def enter(self, person: Person) -> None:
-        """Raises Refusal where a limit is reached; who was refused a moment ago waits, and is tried again."""
+        """Count a question. Raises Refusal at a limit; a person refused a moment ago waits and is tried once more."""
         pause_s = self._paused.get(person.account, 0.0) - time.monotonic()
         try:
             self._try(person)
@@ -200,30 +200,30 @@ class Limits:
         self._in_work[person.account] += 1
 
     def wait(self, person: Person) -> None:
-        """The daemon was full: for a while nobody with more in work takes a place before this person."""
+        """Note that the daemon was full: for a while nobody with more in work goes before this person."""
         self._waiting[person.account] = time.monotonic() + KEPT_S
 
     def has_fewer(self, person: Person) -> bool:
-        """Whether somebody has more in work."""
+        """Tell whether another person has more in work."""
         return max(self._in_work.values(), default=0) > self._in_work[person.account]
 
     def begun(self, person: Person) -> None:
-        """The daemon had a place."""
+        """Note that the daemon had a place."""
         self._waiting.pop(person.account, None)
 
     def _comes_behind(self, person: Person, now: float) -> bool:
-        """Whether somebody waits who has fewer in work."""
+        """Tell whether somebody waits who has fewer in work."""
         own = self._in_work[person.account]
         waiting = (name for name, until_s in self._waiting.items() if until_s > now)
         return any(self._in_work[name] < own for name in waiting)
 
     def leave(self, person: Person) -> None:
-        """One question has ended."""
+        """Note that a question has ended."""
         self._in_work[person.account] -= 1
 
 
 class Questions:
-    """Asks the device daemon."""
+    """A sender of questions to the device daemon, within the limits."""
 
     def __init__(self, settings: ServeSettings, upstream: Upstream, people: People) -> None:
         self._settings = settings
@@ -233,7 +233,7 @@ class Questions:
         self._turns = Turns()
 
     async def ask(self, person: Person, way: Way, options: Options, question: str | None = None) -> Answer:
-        """The answer, which the daemon has begun; `options` are what was said of it. Raises Refusal."""
+        """Ask the daemon; return the answer that it has begun. `options` come from the request. Raises Refusal."""
         await self._limits.enter(person)
         begun: Callable[[], None] = nothing
         try:
@@ -248,7 +248,7 @@ class Questions:
         return Answer(stream, self._people, person, way, begun=begun, over=partial(self._limits.leave, person))
 
     def _completed(self, person: Person, way: Way, options: Options) -> Options:
-        """With what the way, the person and the settings say."""
+        """Complete the options by those of the way, the person and the settings."""
         full = options.copy()
         full["mode"], full["alone"] = way.mode, way.alone
         full["deadline_s"] = self._settings.deadline_s
@@ -259,7 +259,7 @@ class Questions:
         return full
 
     async def _begin_in_turn(self, person: Person, options: Options, question: str | None) -> AsyncStream:
-        """Where the daemon is full and another key has more in work, the next place is waited for."""
+        """Begin an answer. If the daemon is full and another key has more in work, wait for the next place."""
         until_s, waits = time.monotonic() + KEPT_S, False
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Responses that clients may refer to, in a file of this device: each with what was asked, and the one before it."""
+"""Storage of responses that clients may refer to, in a file of this device: each with its request and predecessor."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DELETE FROM responses WHERE number IN (
 
 @dataclass(frozen=True, slots=True)
 class StoredResponse:
-    """`asked` are the messages of the request, and `resource` the whole answer, both as JSON."""
+    """A stored response; `asked` are the messages of the request, and `resource` the whole answer, both as JSON."""
 
     id: str
     person: str
@@ -42,10 +42,10 @@ class StoredResponse:
 
 
 class ResponseStore:
-    """Of one file. A person's responses are nobody else's; what is forgotten is gone from the file's bytes, too."""
+    """The responses in one file, each for its person alone; forgotten ones are erased from the file's bytes, too."""
 
     def __init__(self, file: Path) -> None:
-        """Raises BadConfiguration where it cannot be written."""
+        """Open the file. Raises BadConfiguration if it cannot be written."""
         keep_private(file)
         try:
             self._database = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
@@ -56,7 +56,7 @@ class ResponseStore:
             raise BadConfiguration(f"{file}: {error}", "move it away, or name another file") from error
 
     def put(self, response: StoredResponse) -> None:
-        """Keep a response; beyond MAX_STORED, and beyond so many bytes, the oldest are forgotten."""
+        """Store a response; beyond MAX_STORED, and beyond so many bytes, the oldest are forgotten."""
         values = (response.id, response.person, response.previous, response.asked, response.resource)
         self._database.execute(
             "INSERT INTO responses (id, person, previous, asked, resource) VALUES (?, ?, ?, ?, ?)", values
@@ -68,14 +68,14 @@ class ResponseStore:
         self._database.execute(_SURPLUS, (response.person, True, MAX_BYTES))
 
     def find(self, id: str, person: str) -> StoredResponse | None:
-        """A response of this person's."""
+        """Return a response of this person, or None."""
         row = self._database.execute(
             "SELECT id, person, previous, asked, resource FROM responses WHERE id = ? AND person = ?", (id, person)
         ).fetchone()
         return StoredResponse(*row) if row is not None else None
 
     def forget(self, id: str, person: str) -> bool:
-        """Whether there was one of this person's; it is gone."""
+        """Forget a response; tell whether there was one of this person."""
         deleted = self._database.execute("DELETE FROM responses WHERE id = ? AND person = ?", (id, person))
         return deleted.rowcount > 0
 

@@ -9,9 +9,9 @@ _END = re.compile(r"[.!?]+[\"'”’)\]]*(?=\s|$)|\n|$")
 
 
 def sentences(text: str, *, is_whole: bool = True) -> list[tuple[int, int]]:
-    """Where each sentence begins and ends, without the blanks around it; a line is the end of one.
+    """Return the begin and end of each sentence, without surrounding blanks; the end of a line ends one.
 
-    Of a text that is not whole these are the ones that end before a blank.
+    Of a text that is not whole these are the sentences that end before a blank.
     """
     spans, begin = list[tuple[int, int]](), 0
     for end in _END.finditer(text):
@@ -26,16 +26,16 @@ def sentences(text: str, *, is_whole: bool = True) -> list[tuple[int, int]]:
 
 
 def has_end(sentence: str) -> bool:
-    """Whether it ends as sentences do, and not as a heading or a line of a list."""
+    """Tell whether it ends as sentences do, and not as a heading or a line of a list."""
     return re.search(r"[.!?][\"'”’)\]]*$", sentence) is not None
 
 
 def first_letter(text: str) -> int:
-    """Where what is no blank begins in a token's text: the token belongs to the sentence that this is in."""
+    """Return the index of the first non-blank character in a token's text: it decides the token's sentence."""
     return len(text) - len(text.lstrip())
 
 
 def _may_go_on(piece: str) -> bool:
-    """Whether its full stop may be that of an abbreviation, or of a number."""
+    """Tell whether the full stop may be that of an abbreviation, or of a number."""
     word = piece.rsplit(maxsplit=1)[-1]
     return word.endswith(".") and sum(map(str.isalpha, word)) <= SHORT

@@ -11,11 +11,11 @@ DONE = b"data: [DONE]\n\n"
 
 
 def sse(value: object) -> bytes:
-    """An event of a stream."""
+    """Return a server-sent event with a value as JSON."""
     return b"data: " + as_json.encoded(value) + b"\n\n"
 
 
 def usage_of(done: Done) -> dict[str, Any]:
-    """Numbers of tokens. Those of the prompt were read on the device, with its passages."""
+    """Return the numbers of tokens. Those of the prompt were read on the device, with its passages."""
     prompt, tokens = done.prompt_tokens, len(done.token_ids)
     return {"prompt_tokens": prompt, "completion_tokens": tokens, "total_tokens": prompt + tokens}

@@ -1,7 +1,7 @@
-"""Whose question is next on its way to a first token: while several people ask, each has one there at a time.
+"""Turns for questions until their first token: while several people ask, each has one question there at a time.
 
-A model reads one prompt behind the other, in the order in which they came. So who has many there takes their time from
-all who come behind. Who asks alone may have any number: one is searched for while another is read.
+A model reads one prompt after another, in the order in which they came. So a person with many delays all who come
+after. A person who asks alone may have any number: one is searched for while another is read.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ WAIT_S = 30.0
 
 
 def nothing() -> None:
-    """There is no turn to end."""
+    """Do nothing: there is no turn to end."""
 
 
 class Turns:
-    """Those of all people, by name."""
+    """The turns of all people, by name."""
 
     def __init__(self) -> None:
         self._asked_s: dict[str, float] = {}
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def enter(self, name: str) -> Callable[[], None]:
-        """What ends the turn; it may be called more than once. Raises Refusal where no turn has come in time."""
+        """Wait for a turn; return what ends it, which may be called repeatedly. Raises Refusal if none came in time."""
         self._asked_s[name] = time.monotonic()
         if not self._is_among_others(name):
             return nothing

@@ -9,7 +9,7 @@ from ..http.refusals import Refusal
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way of answering by the name that clients choose it with; `alone` tells the cloud nothing."""
+    """A way of answering by the name that clients choose it with; `alone` sends the cloud nothing."""
 
     id: str
     mode: str
@@ -28,12 +28,12 @@ LATEST = ":latest"  # what Ollama's clients put behind a name
 
 
 def ways(*, alone_only: bool) -> tuple[Way, ...]:
-    """All ways, or those that tell the cloud nothing."""
+    """Return all ways, or only those that send the cloud nothing."""
     return tuple(way for way in WAYS if way.alone or not alone_only)
 
 
 def way_named(name: str, *, alone_only: bool) -> Way:
-    """The way of this name. Raises Refusal."""
+    """Return the way of this name. Raises Refusal."""
     allowed = ways(alone_only=alone_only)
     known = ", ".join(way.id for way in allowed)
     way = next((way for way in WAYS if way.id == name.removesuffix(LATEST)), None)

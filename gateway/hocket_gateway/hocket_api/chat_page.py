@@ -1,4 +1,4 @@
-"""The chat page at `/`: its files, which are read once, and what a browser lets them do."""
+"""The chat page at `/`: its files, which are read once, and the security policy that browsers apply to them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HEADERS = {
 
 
 class ChatPage:
-    """Serves the files that lie in `page/`, and no path: what is asked for is a name among theirs, or not known."""
+    """A server of the files in `page/`, by name and not by path: any other name is not found."""
 
     def __init__(self) -> None:
         self._files = {
@@ -37,11 +37,11 @@ class ChatPage:
         }
 
     async def index(self, _: Request) -> Response:
-        """The page itself."""
+        """Return the page itself."""
         return self._response(INDEX)
 
     async def file(self, request: Request) -> Response:
-        """One of its files. Raises HTTPException."""
+        """Return one of the page's files. Raises HTTPException."""
         return self._response(request.path_params["name"])
 
     def _response(self, name: str) -> Response:

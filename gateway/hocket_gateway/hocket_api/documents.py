@@ -1,6 +1,6 @@
-"""Documents over HTTP: listed, shown, added, forgotten, and what was passed over. A person has those of its folders.
+"""Documents over HTTP: listed, shown, added, forgotten, and what was not read. A person has those of its folders.
 
-What is sent is kept as a file in the person's own folder of uploads, and read there like any other.
+An uploaded document is stored as a file in the person's own folder of uploads, and read there like any other.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ EVENTS = "text/event-stream"
 
 
 async def listing(request: Request) -> Response:
-    """A page of this device's documents that the person may read. Raises Refusal, HocketError."""
+    """List a page of this device's documents that the person may read. Raises Refusal, HocketError."""
     gateway, person = _asking(request)
     listed, following = await gateway.listed(person, _offset(request))
     named = [
@@ -49,7 +49,7 @@ async def listing(request: Request) -> Response:
 
 
 async def skipped(request: Request) -> Response:
-    """A page of what was passed over, and why. Raises Refusal, HocketError."""
+    """List a page of what was not read, and why. Raises Refusal, HocketError."""
     gateway, person = _asking(request)
     offset = _offset(request)
     async with gateway.turns.turn(person.account):
@@ -60,7 +60,7 @@ async def skipped(request: Request) -> Response:
 
 
 async def text(request: Request) -> Response:
-    """One as it was read. Raises Refusal, or what keeps it from being read."""
+    """Return a document's text as it was read. Raises Refusal, or what keeps it from being read."""
     gateway, person = _asking(request)
     name = request.path_params["name"]
     if not person.may_read(name):
@@ -74,7 +74,7 @@ async def text(request: Request) -> Response:
 
 
 async def _pages(gateway: Gateway, person: Person, name: str) -> AsyncGenerator[str]:
-    """A document's text, of which a page is held at a time. Raises Refusal, HocketError."""
+    """Yield a document's text page by page, with one in memory at a time. Raises Refusal, HocketError."""
     with gateway.in_flight.document(person.account):
         chars, total = 0, 1
         while chars < total:
@@ -92,7 +92,7 @@ async def _behind(first: str, rest: AsyncGenerator[str]) -> AsyncGenerator[str]:
 
 
 async def add(request: Request) -> Response:
-    """Keep the body as a file of this name and read it; as events where these are asked for. Raises Refusal."""
+    """Store the body as a file of this name and read it; return events if the client accepts them. Raises Refusal."""
     gateway, person = _asking(request)
     gateway.uploads.enter(person)
     try:
@@ -109,7 +109,7 @@ async def add(request: Request) -> Response:
 
 
 async def remove(request: Request) -> Response:
-    """Forget one; the file goes, too, where it was sent here. Raises Refusal, HocketError."""
+    """Forget a document, and delete its file if it was uploaded here. Raises Refusal, HocketError."""
     gateway, person = _asking(request)
     name = request.path_params["name"]
     if not gateway.uploads.may_remove(person, name):
@@ -123,7 +123,7 @@ async def remove(request: Request) -> Response:
 
 
 async def watched(request: Request) -> Response:
-    """The folders that are read at every change, and how far they are. Raises Refusal."""
+    """List the folders that are read at every change, and their progress. Raises Refusal."""
     return json_response({"folders": owned(request).watching.shown()})
 
 
@@ -135,7 +135,7 @@ async def watch(request: Request) -> Response:
 
 
 async def unwatch(request: Request) -> Response:
-    """Read it at no further change; its documents stay. Raises Refusal."""
+    """Read a folder at no further change; its documents stay. Raises Refusal."""
     gateway = owned(request)
     await gateway.watching.drop(_folder(request))
     return json_response({"folders": gateway.watching.shown()})
@@ -160,7 +160,7 @@ async def _events(reading: AsyncGenerator[Reply], file: Path) -> AsyncGenerator[
 
 
 def _outcome(ingested: Ingested, file: Path) -> dict[str, Any]:
-    """What became of the file. Raises Refusal where it was not read; it is not kept then."""
+    """Return the result for the file. Raises Refusal if it was not read; it is not stored then."""
     if ingested.failures:
         raise Refusal(422, ingested.failures[0], "send another file", "not_read")
     done = "added" if ingested.added else "replaced" if ingested.replaced else "unchanged"
@@ -175,7 +175,7 @@ def _progress(progress: Progress) -> dict[str, Any]:
 
 
 def _offset(request: Request) -> int:
-    """Raises Refusal."""
+    """Return the offset in the query. Raises Refusal."""
     offset = request.query_params.get("offset", "0")
     if not (offset.isdecimal() and int(offset[:20]) < MAX_OFFSET):
         raise Refusal(400, "offset is a number of documents", "leave it out for the first ones", param="offset")
@@ -183,7 +183,7 @@ def _offset(request: Request) -> int:
 
 
 def _folder(request: Request) -> str:
-    """A whole path: its first slash is the one behind `/watched`."""
+    """Return the folder's absolute path: its first slash is the one after `/watched`."""
     return "/" + str(request.path_params["name"]).lstrip("/")
 
 

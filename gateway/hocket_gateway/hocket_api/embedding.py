@@ -1,4 +1,4 @@
-"""The vectors of texts, for both APIs: by the embedder of this device's documents, and nothing leaves the device."""
+"""Embedding of texts, for both APIs: by the embedder of this device's documents, and nothing leaves the device."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Role = Literal["document", "query"]  # what is found, and what is looked for: th
 async def vectors(
     gateway: Gateway, person: Person, model: str, texts: list[str], param: str, *, role: Role = "document"
 ) -> list[bytes]:
-    """One of length 1 for each text: float32, little-endian. Raises Refusal, HocketError."""
+    """Return a vector of length 1 for each text: float32, little-endian. Raises Refusal, HocketError."""
     if model.removesuffix(LATEST) != MODEL:
         text = f"'{model[:100]}' gives no embeddings"
         raise Refusal(404, text, f"use {MODEL}", "model_not_found", param="model")
@@ -34,12 +34,12 @@ async def vectors(
 
 
 def numbers(vector: bytes) -> list[float]:
-    """Of a vector."""
+    """Return the numbers of a vector."""
     return list(struct.unpack(f"<{len(vector) // 4}f", vector))
 
 
 def texts_of(wanted: str | list[object], param: str) -> list[str]:
-    """What is to be embedded. Raises Refusal for numbers of tokens, which are each model's own."""
+    """Return the texts to embed. Raises Refusal for token ids, which differ between models."""
     texts = [wanted] if isinstance(wanted, str) else wanted
     if not all(isinstance(text, str) for text in texts):
         raise unsupported(param, "an input of numbers is one of tokens", "send texts")

@@ -1,4 +1,7 @@
-"""`/mcp`: the pair as tools of the Model Context Protocol, by its official SDK: ask, search, documents, status."""
+"""The path `/mcp`: device and cloud as tools of the Model Context Protocol, by its official SDK.
+
+The tools are ask, search, documents and status.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,7 @@ class McpEndpoint:
         self.manager: StreamableHTTPSessionManager = server.session_manager
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As the SDK has it, once the body is whole: the SDK waits for it without an end. Raises Refusal."""
+        """Pass a request to the SDK once its body is whole: the SDK would wait for it for ever. Raises Refusal."""
         body = await whole_body(Request(scope, receive), self._max_body_bytes)
         parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -97,7 +100,7 @@ async def search(query: Words, context: Context[Any], passages: Number = 5) -> d
 
 
 def _passage(found: Passage) -> dict[str, object]:
-    """Name every document that the text is of: where it leads to another one, that one's text stands behind its own."""
+    """Return a passage that names every document in its text: passages of others that it leads to follow its own."""
     led = [{"document": each.document, "place": each.place} for each in found.led]
     return {name: getattr(found, name) for name in ("document", "place", "score", "text")} | {"led": led}
 
@@ -117,14 +120,14 @@ async def status(context: Context[Any]) -> dict[str, Any]:
 
 
 def _result(record: Mapping[str, object]) -> dict[str, Any]:
-    """What the SDK writes as JSON, which knows no record of ours."""
+    """Return a record in types that the SDK can write as JSON."""
     found: dict[str, Any] = as_json.plain(record)
     return found
 
 
 @contextmanager
 def _tool_errors() -> Iterator[None]:
-    """What is refused is said in the tool's result."""
+    """Report a refusal or an error in the tool's result."""
     try:
         yield
     except (Refusal, HocketError) as error:

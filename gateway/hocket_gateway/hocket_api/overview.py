@@ -1,4 +1,4 @@
-"""What the page shows beside answers: how the pair is."""
+"""The status of device and cloud, which the page shows beside answers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _LABELLED = re.compile(r'(\w+)\{\w+="([^"]*)"\}')
 
 
 async def status(request: Request) -> Response:
-    """Facts and figures of the device daemon.
+    """Return facts and figures of the device daemon.
 
-    Bytes that left, and whether the link is cut, are for those alone who need no key.
+    Bytes that left, and whether the link is cut, are only for those who need no key.
     """
     gateway: Gateway = request.app.state.gateway
     person: Person = request.state.person
@@ -35,18 +35,18 @@ async def status(request: Request) -> Response:
 
 
 def _acceptance(metrics: Mapping[str, float]) -> dict[str, float]:
-    """The part of each side's drafts that were taken since the daemon's start; empty before the first."""
+    """Return the fraction of each side's drafts that were accepted since the daemon's start; empty before the first."""
     written = _by_label(metrics, "tokens_total")
     joint = sum(written.values()) - written.get("solo", 0.0)
     return {side: count / joint for side, count in _by_label(metrics, "accepted_total").items() if joint}
 
 
 def _is_cut(metrics: Mapping[str, float]) -> bool | None:
-    """Whether the link is cut; None where there is none."""
+    """Tell whether the link is cut; None if there is none."""
     return bool(metrics["link_cut"]) if "link_cut" in metrics else None
 
 
 def _by_label(metrics: Mapping[str, float], name: str) -> dict[str, float]:
-    """The values of a metric by its label."""
+    """Return the values of a metric by its label."""
     found = ((_LABELLED.fullmatch(full), value) for full, value in metrics.items())
     return {match[2]: value for match, value in found if match is not None and match[1] == name}

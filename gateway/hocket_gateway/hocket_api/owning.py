@@ -1,4 +1,4 @@
-"""What only whoever needs no key may: cut the link for all who ask here, and see what was decided for any answer."""
+"""Paths for the owner, who needs no key: cut the link for all who ask here, and see the decisions on any answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NUMBER = re.compile(r"[0-9a-f]{32}")
 
 
 class LinkRequest(Struct, frozen=True, kw_only=True):
-    """Whether the device is to be cut off from its cloud."""
+    """A request to cut the device off from its cloud, or to join it again."""
 
     cut: bool
 
@@ -34,7 +34,7 @@ async def link(request: Request) -> Response:
 
 
 async def explanation(request: Request) -> Response:
-    """The record of an answer, as `hocket explain --json` has it. Raises Refusal, HocketError."""
+    """Return the record of an answer, as in `hocket explain --json`. Raises Refusal, HocketError."""
     gateway, number = owned(request), request.path_params["number"]
     if not _NUMBER.fullmatch(number):
         raise Refusal(400, "an answer's number has 32 hexadecimal digits", "use the id of its hocket object")
@@ -45,7 +45,7 @@ async def explanation(request: Request) -> Response:
 
 
 def owned(request: Request) -> Gateway:
-    """The gateway, for whoever needs no key. Raises Refusal for a key's person: a key is that of a guest."""
+    """Return the gateway, for clients that need no key. Raises Refusal for one with a key, who is a guest."""
     if request.state.person != NOBODY:
         raise Refusal(403, "a key is not enough for this", "use the command line of the device", "not_allowed")
     gateway: Gateway = request.app.state.gateway

@@ -1,6 +1,6 @@
-"""A request's body: as long as is allowed, whole in time, JSON by its type, too, and of the fields that are known.
+"""Reading of a request's body: limited in length and time, with JSON's content type, and decoded into known fields.
 
-A browser sends JSON for a page of others only after it has asked whether it may.
+A browser sends JSON on behalf of another site's page only after it has asked whether it may.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ READ_S = 30.0  # from the first byte to the last
 
 
 async def read(request: Request, kind: type[T], max_bytes: int) -> T:
-    """The body as `kind`; fields that are not known, and null for what is not set, are left out. Raises Refusal."""
+    """Decode the body as `kind`; unknown fields, and null for fields that are not set, are left out. Raises Refusal."""
     raw = await whole_body(request, max_bytes)
     try:
         if b"null" in raw:
@@ -34,7 +34,7 @@ async def read(request: Request, kind: type[T], max_bytes: int) -> T:
 
 
 async def whole_body(request: Request, max_bytes: int) -> bytes:
-    """All its bytes. Raises Refusal where there are too many, or they take too long."""
+    """Return the whole body. Raises Refusal if it is too long, takes too long, or is not declared as JSON."""
     too_long = Refusal(413, f"the request has more than {max_bytes} bytes", "shorten it", "too_long")
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and int(announced[:20]) > max_bytes:
@@ -63,6 +63,6 @@ def _is_json(types: list[str]) -> bool:
 
 
 def _plain(text: str) -> tuple[str, str]:
-    """msgspec's line without the path, and the path without its root."""
+    """Split msgspec's error into its text, with the field's path in front, and that path without its root."""
     found = re.search(r" - at `\$\.?(.*)`$", text)
     return (f"{found[1]}: {text[: found.start()]}", found[1]) if found and found[1] else (text, "")

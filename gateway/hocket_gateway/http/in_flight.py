@@ -1,4 +1,4 @@
-"""Bytes of answers on their way to clients that may read none of them: in small pieces, and bounded over all."""
+"""Bytes on their way to clients that may not read them: sent in small pieces, and bounded over all answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_DOCUMENTS, MAX_OF_ONE = 32, 4  # that are being shown, page by page: of all,
 
 
 class InFlight:
-    """Those of a gateway."""
+    """The bytes and documents that a gateway is sending."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -25,7 +25,7 @@ class InFlight:
 
     @contextmanager
     def answer(self, send: Send, path: str) -> Iterator[Send]:
-        """The same as `send`, of one answer; one that there is no room for is refused in its place."""
+        """Yield a `send` for one answer; one that there is no room for is replaced by a refusal."""
         held = 0
         refused = False
 
@@ -49,7 +49,7 @@ class InFlight:
 
     @contextmanager
     def document(self, account: str) -> Iterator[None]:
-        """A document is being shown. Raises Refusal where as many are as may be."""
+        """Count a document while it is being shown. Raises Refusal if too many are shown already."""
         if self._showing[account] >= MAX_OF_ONE or self._showing.total() >= MAX_DOCUMENTS:
             raise busy()
         self._showing[account] += 1
@@ -62,7 +62,7 @@ class InFlight:
 
 
 def busy() -> Refusal:
-    """The refusal of an answer for which there is no room."""
+    """Return the refusal of an answer for which there is no room."""
     text = "too many answers are on their way to clients that do not read them"
     return Refusal(503, text, "ask again in a moment", "busy", retry_after_s=1.0)
 

@@ -1,4 +1,4 @@
-"""Why a request gets no answer: HTTP's status, one line with what to do, and the shapes that both APIs have for it."""
+"""Refusals of requests: HTTP's status, one line with what to do, and the error format of each API."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_
 
 
 class Refusal(Exception):
-    """The request is refused with this status. `code` is for programs, `param` names the field that is meant."""
+    """A refusal of a request with this status. `code` is for programs, `param` names the field that is meant."""
 
     def __init__(
         self, status: int, text: str, remedy: str, code: str = "", *, param: str = "", retry_after_s: float = 0.0
@@ -52,24 +52,24 @@ class Refusal(Exception):
 
     @classmethod
     def of(cls, error: HocketError) -> Refusal:
-        """The refusal that an error of the pair becomes."""
+        """Return the refusal that an error of the daemons becomes."""
         status = next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
         retry_after_s = error.retry_after_s if isinstance(error, Busy) else 0.0
         return cls(status, error.text, error.remedy, error.code, retry_after_s=retry_after_s)
 
     def openai(self) -> dict[str, Any]:
-        """OpenAI's shape."""
+        """Return the refusal in OpenAI's format."""
         kind = TYPES.get(self.status, "invalid_request_error" if self.status < 500 else "server_error")
         return {
             "error": {"message": str(self), "type": kind, "param": self.param or None, "code": self.code or None},
         }
 
     def ollama(self) -> dict[str, Any]:
-        """Ollama's shape."""
+        """Return the refusal in Ollama's format."""
         return {"error": str(self)}
 
     def response(self, path: str) -> Response:
-        """The whole answer to a request for `path`."""
+        """Return the whole answer to a request for `path`."""
         from starlette.responses import Response
 
         body = self.ollama() if path.startswith(OLLAMA) else self.openai()
@@ -80,5 +80,5 @@ class Refusal(Exception):
 
 
 def unsupported(param: str, text: str, remedy: str) -> Refusal:
-    """The refusal of something that is not there."""
+    """Return the refusal of a feature or value that is not supported."""
     return Refusal(400, text, remedy, "unsupported_value", param=param)

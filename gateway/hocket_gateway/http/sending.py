@@ -1,4 +1,4 @@
-"""Answers on their way to a client that may leave at any moment: event streams, and whole ones that are waited for."""
+"""Responses to a client that may leave at any moment: event streams, and whole answers that are waited for."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ GONE = Response(status_code=499)  # nobody reads it
 
 
 def json_response(value: object, status: int = 200) -> Response:
-    """A whole answer."""
+    """Return a whole response with a value as JSON."""
     return Response(as_json.encoded(value), status, media_type="application/json")
 
 
 class EventStream(Response):
-    """Sends each piece as it comes, a comment now and then where `comment` is one, and stops when the client leaves."""
+    """A stream that sends each piece as it comes, and a `comment` (if any) at times, until the client leaves."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class EventStream(Response):
         media_type: str = "text/event-stream",
         comment: bytes = COMMENT,
     ) -> None:
-        """`close` is called at the end, whoever caused it."""
+        """Set up a stream; `close` is called at the end, whoever caused it."""
         super().__init__(media_type=media_type, headers={"x-accel-buffering": "no"})
         del self.headers["content-length"]
         self._pieces = pieces
@@ -42,7 +42,7 @@ class EventStream(Response):
         self._comment = comment
 
     async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
-        """Raises what the pieces raise."""
+        """Send the pieces. Raises what the pieces raise."""
         try:
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             if await _while_there(receive, self._sent(send)):
@@ -68,7 +68,7 @@ class EventStream(Response):
 
 
 async def whole(request: Request, answered: Awaitable[Response], close: Callable[[], None]) -> Response:
-    """The answer once it is there; the wait for it ends when the client leaves. `close` is called at the end."""
+    """Return the answer when it is ready, or GONE once the client has left. `close` is called at the end."""
     try:
         return await _while_there(request.receive, answered) or GONE
     finally:
@@ -76,7 +76,7 @@ async def whole(request: Request, answered: Awaitable[Response], close: Callable
 
 
 async def _while_there(receive: Receive, work: Awaitable[T]) -> T | None:
-    """What `work` returns; None where the client has left before, and `work` was cancelled."""
+    """Return the result of `work`; None if the client has left first, and `work` was cancelled."""
     working, leaving = asyncio.ensure_future(work), asyncio.create_task(_left(receive))
     try:
         await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)

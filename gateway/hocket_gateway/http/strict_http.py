@@ -1,4 +1,4 @@
-"""Requests whose length is said in two ways are no requests: a proxy before the gateway may have read the other one."""
+"""Refusal of requests with more than one body length: a proxy before the gateway may have read the other one."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _LENGTHS = re.compile(rb"(?im)^(content-length|transfer-encoding)[ \t]*:(.*)$")
 
 
 class StrictConnection(h11.Connection):
-    """As h11's, which takes a length that is said twice alike, or beside chunks."""
+    """An h11 connection with a strict length: h11 itself accepts one given twice alike, or beside chunked encoding."""
 
     def next_event(self) -> Any:  # noqa: ANN401 - as h11 has it
-        """As h11's. Raises RemoteProtocolError for a head with more than one length."""
+        """Return h11's next event. Raises RemoteProtocolError for a head with more than one length."""
         head = self.trailing_data[0] if self.their_state is h11.IDLE else b""
         event = super().next_event()
         if isinstance(event, h11.Request) and has_two_lengths(_first_head(head)):
@@ -23,7 +23,7 @@ class StrictConnection(h11.Connection):
 
 
 def has_two_lengths(head: bytes) -> bool:
-    """Whether the lines of a head say more than once how long the body is."""
+    """Tell whether the lines of a head give the body's length more than once."""
     said = _LENGTHS.findall(head)
     return len(said) > 1 or any(b"," in value for name, value in said if name.lower() == b"content-length")
 

@@ -1,4 +1,4 @@
-"""Fields that a client sends as null since it has not set them: they are as if they were not there. Pure."""
+"""Removal of fields that a client sends as null because it has not set them. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec.inspect import ListType, NoneType, StructType, Type, UnionType, typ
 
 
 def without_unset(value: Any, kind: type) -> Any:  # noqa: ANN401 - whatever JSON has
-    """JSON's value for a record of `kind`, without the null of each optional field that takes none."""
+    """Return JSON's value for a record of `kind`, without each optional field that is null but may not be."""
     return _without(value, type_info(kind))
 
 

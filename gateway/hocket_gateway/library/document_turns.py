@@ -1,4 +1,4 @@
-"""Whose request the retrieval daemon gets next: so many are there at once, and keys take turns."""
+"""Turns for requests to the retrieval daemon: so many run at once, and keys take turns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WAIT_S = 60.0
 
 
 class DocumentTurns:
-    """Those of all people, by account; on one loop."""
+    """The turns of all people, by account; on one event loop."""
 
     def __init__(self) -> None:
         self._there: Counter[str] = Counter()
@@ -26,7 +26,7 @@ class DocumentTurns:
 
     @asynccontextmanager
     async def turn(self, account: str) -> AsyncIterator[None]:
-        """Raises Refusal where too many of this person's wait, or none has ended in time."""
+        """Wait for a turn and hold it. Raises Refusal if too many of this person wait, or no turn came in time."""
         await self._enter(account)
         try:
             yield
@@ -59,7 +59,7 @@ class DocumentTurns:
         self._call()
 
     def _call(self) -> None:
-        """Let in who may come now."""
+        """Admit waiting requests that may run now."""
         while self._there.total() < AT_ONCE:
             full = {account for account, number in self._there.items() if number >= OF_ONE}
             found = self._waiting.take(full)

@@ -1,4 +1,4 @@
-"""Files that were sent are read to the end, though whoever sent one may leave meanwhile."""
+"""Ingestion of uploaded files, which is completed even if the uploader leaves meanwhile."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 
 
 class Readings:
-    """Those that are in work."""
+    """The ingestions that are running."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
@@ -26,7 +26,7 @@ class Readings:
     def start(
         self, replies: AsyncGenerator[Reply], file: UploadedFile, over: Callable[[], None]
     ) -> AsyncGenerator[Reply]:
-        """The same replies; a file that cannot be read is undone, and `over` is called behind that."""
+        """Start an ingestion; return its replies. A file that cannot be read is undone; `over` is called at the end."""
         came = asyncio.Queue[Reply | None]()
         task = asyncio.create_task(_read(replies, file, over, came))
         self._tasks.add(task)
@@ -34,7 +34,7 @@ class Readings:
         return _following(came, task)
 
     async def close(self) -> None:
-        """What is in work stays as it is."""
+        """Cancel the ingestions; their files stay as they are."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -62,7 +62,7 @@ async def _read(
 
 
 async def _following(came: asyncio.Queue[Reply | None], task: asyncio.Task[None]) -> AsyncGenerator[Reply]:
-    """What comes; raises what has ended it early."""
+    """Yield the replies as they come; raises what has ended them early."""
     while (reply := await came.get()) is not None:
         yield reply
     await asyncio.shield(task)

@@ -1,4 +1,4 @@
-"""Documents that are forgotten, though that takes long and whoever asked may leave; so is the file that was sent."""
+"""Removal of documents and their uploaded files, which is completed even if it takes long and the client leaves."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ log = structlog.get_logger(__name__)
 
 
 class Removals:
-    """Those that are in work."""
+    """The removals that are running."""
 
     def __init__(self, documents: StoredDocuments, uploads: Uploads) -> None:
         self._documents, self._uploads = documents, uploads
         self._tasks: dict[str, asyncio.Task[Removed]] = {}
 
     async def remove(self, name: str) -> Removed | None:
-        """Forget a document; None where that takes longer, and goes on. Raises HocketError where it failed at once."""
+        """Forget a document; None if that takes longer, and continues. Raises HocketError if it failed at once."""
         task = self._tasks.get(name)
         if task is None:
             task = self._tasks[name] = asyncio.create_task(self._remove(name))
@@ -36,7 +36,7 @@ class Removals:
         return None
 
     async def close(self) -> None:
-        """What the retrieval daemon has begun it ends."""
+        """Stop waiting for removals; the retrieval daemon completes those that it has begun."""
         tasks = [*self._tasks.values()]
         for task in tasks:
             task.cancel()

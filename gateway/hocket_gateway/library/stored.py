@@ -1,4 +1,4 @@
-"""The device's retrieval daemon, as the gateway asks it: for passages and whole texts, to read and to forget."""
+"""Client of the device's retrieval daemon: to search passages, and to show, ingest and remove documents."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ INGEST_SILENCE_S = 600.0  # a job may wait behind another one; the link itself i
 
 
 class StoredDocuments:
-    """A connection to the retrieval daemon at an endpoint, opened when it is first needed; an empty one has nothing."""
+    """A connection to the retrieval daemon at an endpoint, opened on first use; an empty endpoint has no documents."""
 
     def __init__(self, endpoint: str, keys: Path | None) -> None:
         self._endpoint = endpoint
@@ -61,11 +61,11 @@ class StoredDocuments:
 
     @property
     def is_there(self) -> bool:
-        """Whether there is an endpoint."""
+        """Tell whether there is an endpoint."""
         return bool(self._endpoint)
 
     async def texts(self, origins: Sequence[Origin]) -> dict[tuple[str, int], str]:
-        """The texts of the device's own passages among these, by document and number; none where it does not answer."""
+        """Return the texts of the device's own passages in `origins`, by document and number; empty on an error."""
         own = [origin for origin in origins if origin.document and origin.side == "device" and not origin.device]
         if not own or not self.is_there:
             return {}
@@ -77,7 +77,7 @@ class StoredDocuments:
         return {(passage.document, passage.ordinal): passage.text for passage in found.passages}
 
     async def page(self, name: str, offset: int) -> DocumentText:
-        """The text of a document from a character on. Raises BadRequest where there is none, or why it is not read."""
+        """Return a document's text from `offset` on. Raises BadRequest if there is none, or why it cannot be read."""
         self._check()
         page = await self._ask(ShowDocument(request=os.urandom(16), names=[name], offset=offset), DocumentText)
         if page.name != name:
@@ -85,18 +85,18 @@ class StoredDocuments:
         return page
 
     async def search(self, query: str, number: int, within: Sequence[str]) -> list[Passage]:
-        """The best passages for a query, of folders alone where some are named. Raises HocketError."""
+        """Return the best passages for a query, only from folders in `within` if any are named. Raises HocketError."""
         self._check()
         asked = Search(request=os.urandom(16), query=query, k=number, within=list(within))
         return list((await self._ask(asked, Passages)).passages)
 
     async def listed(self, offset: int) -> Documents:
-        """A page of the documents by name. Raises HocketError."""
+        """Return a page of the documents by name. Raises HocketError."""
         self._check()
         return await self._ask(ListDocuments(request=os.urandom(16), offset=offset), Documents)
 
     async def skipped(self, offset: int) -> Skipped:
-        """A page of what was passed over. Raises HocketError."""
+        """Return a page of what was not read. Raises HocketError."""
         self._check()
         return await self._ask(ListSkipped(request=os.urandom(16), offset=offset), Skipped)
 
@@ -106,12 +106,12 @@ class StoredDocuments:
         return await self._ask(Remove(request=os.urandom(16), documents=names), Removed, REMOVE_S)
 
     async def embed(self, texts: list[str], role: Literal["document", "query"]) -> Embedded:
-        """The vectors of texts. Raises HocketError."""
+        """Return the vectors of texts. Raises HocketError."""
         self._check()
         return await self._ask(Embed(request=os.urandom(16), texts=texts, role=role), Embedded)
 
     async def ingest(self, paths: list[str]) -> AsyncGenerator[Progress | Ingested]:
-        """Read files and folders; the last reply is Ingested. What is begun goes on though nobody listens.
+        """Read files and folders; the last reply is Ingested. A reading that has begun continues without a listener.
 
         Raises HocketError.
         """
@@ -140,7 +140,7 @@ class StoredDocuments:
         return reply
 
     async def _replies(self, message: Request, silence_s: float) -> AsyncGenerator[Message]:
-        """Up to the first that is no Progress."""
+        """Send a request and yield its replies, up to the first that is no Progress. Raises HocketError."""
         link = self._connected()
         await _in_time(self._up.wait(), min(CONNECTED_S, silence_s))  # what is sent before is lost
         replies = self._waiting[message.request] = asyncio.Queue()
@@ -169,7 +169,7 @@ class StoredDocuments:
         return self._link
 
     def _on_event(self, event: Event) -> None:
-        """On the bus's thread."""
+        """Pass an event from the bus's thread to the event loop."""
         if self._loop is not None:
             with suppress(RuntimeError):  # the loop may be closed
                 self._loop.call_soon_threadsafe(self._take, event)
@@ -188,7 +188,7 @@ class StoredDocuments:
 
 
 async def _in_time(what: Coroutine[Any, Any, T], seconds: float) -> T:
-    """Raises DeadlineExceeded."""
+    """Await `what` for at most `seconds`. Raises DeadlineExceeded."""
     try:
         async with asyncio.timeout(seconds):
             return await what

@@ -1,4 +1,4 @@
-"""Files that were sent over HTTP: each person has a folder of its own, and nothing is written outside it."""
+"""Files uploaded over HTTP: each person has a folder of its own, and nothing is written outside it."""
 
 from __future__ import annotations
 
@@ -23,65 +23,65 @@ PART = ".part-"  # begins the name of a file that is being sent
 
 
 class UploadedFile:
-    """A file that was sent, and the one that had its name before, until it is known whether the new one can be read."""
+    """An uploaded file, and the one it replaced, until it is known whether the new one can be read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._before = path.with_name(f"{PART}{secrets.token_hex(8)}")
 
     def take(self, part: Path) -> None:
-        """Put what was sent in its place. Raises OSError."""
+        """Move the uploaded file to its place. Raises OSError."""
         if self.path.exists():
             os.link(self.path, self._before)
         os.replace(part, self.path)
 
     def undo(self) -> None:
-        """It cannot be read: what was there before is there again."""
+        """Restore the former file, or remove the new one, as it cannot be read."""
         if self._before.exists():
             os.replace(self._before, self.path)
         else:
             self.path.unlink(missing_ok=True)
 
     def settle(self) -> None:
-        """It stays as it is."""
+        """Keep the new file, and remove the former one."""
         self._before.unlink(missing_ok=True)
 
 
 class Uploads:
-    """Below a folder; where there is none, nothing is taken."""
+    """The uploaded files, below a folder; without one no upload is accepted."""
 
     def __init__(self, folder: Path | None, max_bytes: int) -> None:
-        """`max_bytes` is what one file may have."""
+        """Set up uploads below `folder`; `max_bytes` is the largest size of a file."""
         self._folder = folder
         self._max_bytes = max_bytes
         self._in_work: Counter[str] = Counter()
 
     def of(self, person: Person) -> Path | None:
-        """The person's own folder; None where nothing is taken."""
+        """Return the person's own folder; None if no upload is accepted."""
         return self._folder and self._folder / (person.account or EVERYBODY)
 
     def may_add(self, person: Person) -> bool:
-        """Whether the person may send files."""
+        """Tell whether the person may upload files."""
         return self._folder is not None and (person == NOBODY or person.may_upload)
 
     def may_remove(self, person: Person, name: str) -> bool:
-        """Whoever needs no key may remove any document, others what they have sent."""
+        """Tell whether a person may remove a document: without a key any, others only what they have uploaded."""
         own = self.of(person)
         is_own = self.may_add(person) and own is not None and _is_below(name, own)
         return person == NOBODY or is_own
 
     def enter(self, person: Person) -> None:
-        """One file more. Raises Refusal where as many of the person's as may be are being sent or read."""
+        """Count a file in work. Raises Refusal if too many of the person's are being sent or read."""
         if self._in_work[person.account] >= AT_ONCE:
             raise Refusal(429, f"{AT_ONCE} files of this key are in work", "wait for one", "busy", retry_after_s=1.0)
         self._in_work[person.account] += 1
 
     def leave(self, person: Person) -> None:
-        """One file is done with."""
+        """Note that a file is done with."""
         self._in_work[person.account] -= 1
 
     async def keep(self, person: Person, name: str, request: Request) -> UploadedFile:
-        """Write the body, all or nothing, in the place of a file that had this name. Raises Refusal."""
+        """Write the body, all or nothing, in place of a file that had this name. Raises Refusal."""
         own = self.of(person)
         if own is None:
             raise Refusal(403, "this gateway takes no files", "set uploads in serve.toml", "not_allowed")
@@ -105,7 +105,7 @@ class Uploads:
         return uploaded
 
     def delete(self, name: str) -> None:
-        """Delete the file of a document, if it was sent here."""
+        """Delete the file of a document, if it was uploaded here."""
         if self._folder is not None and _is_below(name, self._folder) and Path(name).is_file():
             Path(name).unlink(missing_ok=True)
 
@@ -130,7 +130,7 @@ class Uploads:
 
 
 async def _next(pieces: AsyncIterator[bytes]) -> bytes | None:
-    """Raises Refusal where no more comes."""
+    """Return the next piece, or None at the end. Raises Refusal if no more comes."""
     try:
         async with asyncio.timeout(SILENCE_S):
             return await anext(pieces, None)
@@ -142,7 +142,7 @@ async def _next(pieces: AsyncIterator[bytes]) -> bytes | None:
 
 
 def _is_below(name: str, folder: Path) -> bool:
-    """Whether a name, with nothing in it that leads elsewhere, is that of something in a folder."""
+    """Tell whether a name, free of parts that lead elsewhere, is that of something in a folder."""
     return os.path.normpath(name) == name and lies_in(name, str(folder)) and name != str(folder)
 
 
@@ -151,7 +151,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _parts(name: str) -> list[str]:
-    """The parts of a path below a folder. Raises Refusal for what may lead elsewhere."""
+    """Return the parts of a path below a folder. Raises Refusal for one that may lead elsewhere."""
     parts = name.split("/")
     for part in parts:
         is_odd = part in ("", ".", "..") or part.startswith(PART) or not part.isprintable() or "\\" in part

@@ -1,7 +1,7 @@
 """Folders of this device that are read again as soon as something changes in them, while the gateway runs.
 
-Each time a folder is ingested as a whole, which skips what is unchanged and forgets what is gone: so whatever was
-missed while nobody looked is caught up with.
+Each time a folder is ingested as a whole, which skips what is unchanged and forgets what is gone. So changes while
+nobody watched are caught up with.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class WatchedFolder:
-    """How far one is; `problem` is why it was not read when that was tried last."""
+    """A watched folder and its progress; `problem` is why it was not read at the last attempt."""
 
     path: Path
     state: Literal["waiting", "reading", "read"] = "waiting"
@@ -47,7 +47,7 @@ class WatchedFolder:
     problem: str = ""
 
     def shown(self) -> dict[str, Any]:
-        """As a client is told."""
+        """Return the folder's state as a client is shown it."""
         return {
             "folder": str(self.path),
             "state": self.state,
@@ -58,10 +58,10 @@ class WatchedFolder:
 
 
 class Watching:
-    """Made and closed on the loop that serves. The list is kept in a file."""
+    """The watched folders; their list is stored in a file. Made and closed on the loop that serves."""
 
     def __init__(self, file: Path | None, documents: StoredDocuments) -> None:
-        """Without a file nothing is watched. Raises BadConfiguration."""
+        """Begin to watch the folders in `file`; without a file nothing is watched. Raises BadConfiguration."""
         self._file = file
         self._documents = documents
         self._folders: dict[Path, WatchedFolder] = {}
@@ -70,7 +70,7 @@ class Watching:
             self._begin(path)
 
     def shown(self) -> list[dict[str, Any]]:
-        """All folders, by name."""
+        """Return all folders, by name."""
         return [folder.shown() for _, folder in sorted(self._folders.items())]
 
     def add(self, name: str) -> None:
@@ -91,7 +91,7 @@ class Watching:
             self._save(self._file)
 
     async def drop(self, name: str) -> None:
-        """Watch a folder no more; its documents stay. Raises Refusal."""
+        """Stop watching a folder; its documents stay. Raises Refusal."""
         spelled = map(Path, (os.path.normpath(name), os.path.realpath(name)))
         path = next((path for path in spelled if path in self._folders), None)
         if self._file is None or path is None:
@@ -101,7 +101,7 @@ class Watching:
         self._save(self._file)
 
     async def close(self) -> None:
-        """Look no more; the list stays."""
+        """Stop watching all folders; the list stays."""
         await _ended([*self._tasks.values()])
 
     def _begin(self, path: Path) -> None:
@@ -122,7 +122,7 @@ class Watching:
             await asyncio.sleep(RETRY_S)
 
     async def _read_at_changes(self, folder: WatchedFolder) -> None:
-        """Changes are watched for before the first reading, so that none falls between that and the first look."""
+        """Read a folder at its changes. They are watched before the first reading, so that none is missed after it."""
         due_s = 0.0
         changes = awatch(folder.path, debounce=GATHERED_MS, rust_timeout=LOOK_MS, yield_on_timeout=True)
         async for changed in changes:
@@ -143,7 +143,7 @@ class Watching:
 
 
 def _may_read(folder: Path) -> bool:
-    """Whether the gateway's user may list it: the retrieval daemon may be of one that may read more."""
+    """Tell whether the gateway's user may list it: the retrieval daemon may run as one with more access."""
     return os.access(folder, os.R_OK | os.X_OK)
 
 

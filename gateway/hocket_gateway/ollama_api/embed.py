@@ -1,4 +1,4 @@
-"""`/api/embed`, and `/api/embeddings` as older clients ask: texts in, their vectors out."""
+"""The path `/api/embed`, and `/api/embeddings` for older clients: texts in, their vectors out."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from ..http.sending import json_response
 
 
 class EmbedRequest(Struct, frozen=True, kw_only=True):
-    """A request's body, as far as it is known."""
+    """The body of a request for vectors; unknown fields are ignored."""
 
     model: str
     input: str | list[Any] = ""
 
 
 class OlderRequest(Struct, frozen=True, kw_only=True):
-    """The same for one text."""
+    """The body of an older client's request for the vector of one text; unknown fields are ignored."""
 
     model: str
     prompt: str = ""
 
 
 async def embed(request: Request) -> Response:
-    """Raises Refusal, HocketError."""
+    """Embed texts. Raises Refusal, HocketError."""
     gateway: Gateway = request.app.state.gateway
     wanted = await read(request, EmbedRequest, gateway.settings.max_body_bytes)
     began_ns = time.monotonic_ns()
@@ -40,7 +40,7 @@ async def embed(request: Request) -> Response:
 
 
 async def older(request: Request) -> Response:
-    """Raises Refusal, HocketError."""
+    """Embed one text for an older client. Raises Refusal, HocketError."""
     gateway: Gateway = request.app.state.gateway
     wanted = await read(request, OlderRequest, gateway.settings.max_body_bytes)
     (row,) = await vectors(gateway, request.state.person, wanted.model, [wanted.prompt], "prompt")

@@ -1,4 +1,4 @@
-"""`/api/tags`, `/api/ps`, `/api/show` and `/api/version`: which models there are, as Ollama's clients ask for them."""
+"""The paths `/api/tags`, `/api/ps`, `/api/show` and `/api/version`: the models, as Ollama's clients ask for them."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ DETAILS = {
 
 
 class ShowRequest(Struct, frozen=True):
-    """A request's body; older clients say `name`."""
+    """The body of a request for one model; older clients say `name`."""
 
     model: str = ""
     name: str = ""
 
 
 def timestamp(seconds: float) -> str:
-    """A time as Ollama writes it."""
+    """Format a time as Ollama writes it."""
     return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
 
 
 def line(value: object) -> bytes:
-    """An object of a stream."""
+    """Return an object of a stream as a line."""
     return as_json.encoded(value) + b"\n"
 
 
 async def version(_: Request) -> Response:
-    """Ollama's, and hocket's own."""
+    """Return the version of Ollama's API, and hocket's own."""
     return json_response({"version": SPOKEN, "hocket": installed("hocket")})
 
 
 async def tags(request: Request) -> Response:
-    """All that the person may ask."""
+    """List all models that the person may ask."""
     gateway: Gateway = request.app.state.gateway
     person: Person = request.state.person
     listed = [_entry(gateway, way) for way in ways(alone_only=person.alone_only)]
@@ -61,7 +61,7 @@ async def tags(request: Request) -> Response:
 
 
 async def running(request: Request) -> Response:
-    """The same, where the device daemon answers: its model is always loaded."""
+    """List the same models if the device daemon answers, whose model is always loaded; else none."""
     gateway: Gateway = request.app.state.gateway
     if not await gateway.behind():
         return json_response({"models": []})
@@ -69,7 +69,7 @@ async def running(request: Request) -> Response:
 
 
 async def show(request: Request) -> Response:
-    """One of them. Raises Refusal."""
+    """Describe one model. Raises Refusal."""
     gateway: Gateway = request.app.state.gateway
     person: Person = request.state.person
     asked = await read(request, ShowRequest, gateway.settings.max_body_bytes)

@@ -1,4 +1,4 @@
-"""`/api/chat` and `/api/generate`: the same answers, as lines of JSON."""
+"""The paths `/api/chat` and `/api/generate`: answers as in OpenAI's API, as lines of JSON."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Shape = Callable[[str, str], dict[str, Any]]  # of a text, and of what is though
 
 
 class Drawn(Struct, frozen=True):
-    """How tokens are drawn; what else Ollama knows is left out."""
+    """Options for drawing tokens; other options of Ollama's are ignored."""
 
     temperature: float | None = None
     top_p: float | None = None
@@ -47,7 +47,7 @@ class TalkMessage(Struct, frozen=True):
 
 
 class TalkRequest(Struct, frozen=True, kw_only=True):
-    """What both paths have."""
+    """The fields that the bodies of both paths share."""
 
     model: str
     stream: bool | None = None
@@ -59,14 +59,14 @@ class TalkRequest(Struct, frozen=True, kw_only=True):
 
 
 class MessagesRequest(TalkRequest, frozen=True, kw_only=True):
-    """Of `/api/chat`."""
+    """The body of a request to `/api/chat`."""
 
     messages: list[TalkMessage] = []
     tools: list[Any] | None = None
 
 
 class PromptRequest(TalkRequest, frozen=True, kw_only=True):
-    """Of `/api/generate`. `raw` is a text to go on with, and no question."""
+    """The body of a request to `/api/generate`. With `raw` the prompt is a text to continue, and no question."""
 
     prompt: str = ""
     system: str | None = None
@@ -76,7 +76,7 @@ class PromptRequest(TalkRequest, frozen=True, kw_only=True):
 
 
 async def chat(request: Request) -> Response:
-    """Raises Refusal."""
+    """Answer a conversation. Raises Refusal."""
     gateway: Gateway = request.app.state.gateway
     wanted = await read(request, MessagesRequest, gateway.settings.max_body_bytes)
     if wanted.tools:
@@ -90,7 +90,7 @@ async def chat(request: Request) -> Response:
 
 
 async def generate(request: Request) -> Response:
-    """Raises Refusal."""
+    """Answer a prompt. Raises Refusal."""
     gateway: Gateway = request.app.state.gateway
     wanted = await read(request, PromptRequest, gateway.settings.max_body_bytes)
     if wanted.images or wanted.suffix:
@@ -116,7 +116,7 @@ def _thinking(thought: str) -> dict[str, str]:
 
 
 def _options(wanted: TalkRequest) -> Options:
-    """The client's options. Raises Refusal for what cannot be given."""
+    """Return the client's options. Raises Refusal for options that are not supported."""
     if wanted.format:
         raise unsupported("format", "an answer is text, in no other format", "leave out format")
     told = wanted.options or Drawn()
@@ -174,7 +174,7 @@ def _head(model: str) -> dict[str, Any]:
 
 
 def _end(done: Done, answer: Answer) -> dict[str, Any]:
-    """The end, with times in nanoseconds."""
+    """Return the fields of the last object, with times in nanoseconds."""
     tokens = len(done.token_ids)
     first, rest = int(done.ttft_s * 1e9), int(done.ms_per_token * 1e6 * max(0, tokens - 1))
     return {

@@ -1,4 +1,4 @@
-"""`/v1/models`: the ways of answering, and what runs behind them."""
+"""The path `/v1/models`: the ways of answering, and the device daemon's model and links."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CAPABILITIES = {"builtin_tools": False, "vision": False, "citations": True, "usa
 
 
 async def models(request: Request) -> Response:
-    """All that the person may ask."""
+    """List all models that the person may ask."""
     gateway: Gateway = request.app.state.gateway
     person: Person = request.state.person
     behind = await gateway.behind()
@@ -26,7 +26,7 @@ async def models(request: Request) -> Response:
 
 
 async def model(request: Request) -> Response:
-    """One of them. Raises Refusal."""
+    """Describe one model. Raises Refusal."""
     gateway: Gateway = request.app.state.gateway
     person: Person = request.state.person
     way = way_named(request.path_params["name"], alone_only=person.alone_only)

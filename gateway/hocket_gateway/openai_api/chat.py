@@ -1,4 +1,4 @@
-"""`/v1/chat/completions`: a conversation in, an answer out, as one object or as a stream of chunks."""
+"""The path `/v1/chat/completions`: a conversation in, an answer out, as one object or as a stream of chunks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAX_NUMBERS = 4_096  # in a line of a stream: some clients read no more than 64 
 
 
 class ChatRequest(Wanted, frozen=True, kw_only=True):
-    """A request's body, as far as it is known."""
+    """The body of a chat request; unknown fields are ignored."""
 
     messages: list[ChatMessage]
     max_completion_tokens: int | None = None
@@ -43,12 +43,12 @@ class ChatRequest(Wanted, frozen=True, kw_only=True):
 
     @property
     def is_marked_live(self) -> bool:
-        """Whether marks are made while the answer comes."""
+        """Tell whether marks are made while the answer comes."""
         return self.marks and bool(self.stream)
 
 
 async def chat_completions(request: Request) -> Response:
-    """Raises Refusal."""
+    """Answer a conversation. Raises Refusal."""
     gateway: Gateway = request.app.state.gateway
     person: Person = request.state.person
     wanted = await read(request, ChatRequest, gateway.settings.max_body_bytes)
@@ -61,7 +61,7 @@ async def chat_completions(request: Request) -> Response:
 
 
 def chat_options(wanted: ChatRequest) -> Options:
-    """The client's options. Raises Refusal."""
+    """Return the client's options. Raises Refusal."""
     _check(wanted)
     options = options_of(wanted, logprobs=wanted_logprobs(wanted.logprobs, wanted.top_logprobs))
     if wanted.max_completion_tokens is not None:
@@ -76,7 +76,7 @@ def chat_options(wanted: ChatRequest) -> Options:
 
 
 def _content(message: ChatMessage, param: str) -> str:
-    """What was said; an answer's marks are no words of it. Raises Refusal."""
+    """Return a message's text, without marks in an earlier answer. Raises Refusal."""
     text = text_of(message.content, param)
     return unmarked(text) if message.role == "assistant" else text
 
@@ -126,12 +126,12 @@ async def _completion(gateway: Gateway, answer: Answer, wanted: ChatRequest, bas
 
 
 def rounded(shares: Sequence[Sequence[float]]) -> list[list[float]]:
-    """Of each token by index of source, to four digits."""
+    """Return each token's shares by index of source, rounded to four digits."""
     return [[round(share, 4) for share in each] for each in shares]
 
 
 def _portions(shares: list[list[float]]) -> Iterator[tuple[int, list[list[float]]]]:
-    """As many tokens at a time as make a line that every client reads, with the step of the first."""
+    """Split the shares into lines short enough for every client; yield each with the step of its first token."""
     tokens = max(1, MAX_NUMBERS // max(1, len(shares[0]))) if shares else 1
     for step in range(0, len(shares), tokens):
         yield step, shares[step : step + tokens]
@@ -152,17 +152,17 @@ class _Chunks:
         self._has_shares = bool(wanted.shares)
 
     def delta(self, delta: dict[str, Any], finish: str | None = None, **more: object) -> bytes:
-        """A chunk with a choice."""
+        """Return a chunk with a choice."""
         return self._chunk({"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}, **more)
 
     def token(self, token: Token, text: str) -> bytes:
-        """A chunk with a token, and its text with the marks in it."""
+        """Return a chunk with a token, and its text with the marks in it."""
         delta = {"content": text, "hocket": of_token(token) if self._has_shares else {"source": token.source}}
         logprobs = {"content": entries([token]), "refusal": None} if self._has_logprobs else None
         return self._chunk({"index": 0, "delta": delta, "logprobs": logprobs, "finish_reason": None})
 
     def usage(self, done: Done) -> bytes:
-        """The last chunk, which has none."""
+        """Return the last chunk, which has the numbers of tokens and no choice."""
         return sse({**self._head, "choices": [], "usage": usage_of(done)})
 
     def _chunk(self, choice: dict[str, Any], **more: object) -> bytes:
@@ -196,7 +196,7 @@ async def _chunks(gateway: Gateway, answer: Answer, wanted: ChatRequest, base: s
 
 
 def _end(chunks: _Chunks, done: Done, citations: list[Citation], facts: dict[str, Any]) -> list[bytes]:
-    """The sources and the finish. A source stands in a chunk with an empty delta: clients expect a choice in each."""
+    """Return the sources and the finish. A source's chunk has an empty delta: clients expect a choice in each."""
     pieces = [chunks.delta({}, event=citation.source()) for citation in citations]
     annotations = [each for citation in citations for each in citation.annotations()]
     if annotations:

@@ -1,4 +1,4 @@
-"""`/v1/completions`: a text in, what follows it out."""
+"""The path `/v1/completions`: a text in, its continuation out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ from .wanted import Wanted, options_of
 
 
 class CompletionRequest(Wanted, frozen=True, kw_only=True):
-    """A request's body, as far as it is known. A prompt of numbers is one of tokens, which are each model's own."""
+    """The body of a completion request; unknown fields are ignored.
+
+    A prompt of numbers is one of token ids, which differ between models, and is refused.
+    """
 
     prompt: str | list[Any]
     suffix: str | None = None
@@ -34,7 +37,7 @@ class CompletionRequest(Wanted, frozen=True, kw_only=True):
 
 
 async def completions(request: Request) -> Response:
-    """Raises Refusal."""
+    """Continue a text. Raises Refusal."""
     gateway: Gateway = request.app.state.gateway
     person: Person = request.state.person
     wanted = await read(request, CompletionRequest, gateway.settings.max_body_bytes)
@@ -46,7 +49,7 @@ async def completions(request: Request) -> Response:
 
 
 def _options(wanted: CompletionRequest) -> Options:
-    """The client's options. Raises Refusal."""
+    """Return the client's options. Raises Refusal."""
     if wanted.suffix:
         raise unsupported("suffix", "a text is gone on with at its end", "leave out suffix")
     if wanted.echo:
@@ -59,7 +62,7 @@ def _options(wanted: CompletionRequest) -> Options:
 
 
 def _prompt(wanted: CompletionRequest) -> str:
-    """The text. Raises Refusal."""
+    """Return the text to continue. Raises Refusal."""
     prompt = [wanted.prompt] if isinstance(wanted.prompt, str) else wanted.prompt
     if len(prompt) != 1 or not isinstance(prompt[0], str):
         raise unsupported("prompt", "one text is gone on with at a time", "send one text, and no numbers of tokens")

@@ -1,4 +1,4 @@
-"""`/v1/embeddings`: texts in, their vectors out, as numbers or as base64 of float32."""
+"""The path `/v1/embeddings`: texts in, their vectors out, as numbers or as base64 of float32."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ InputType = Literal["query", "search_query", "document", "search_document", "pas
 
 
 class EmbeddingsRequest(Struct, frozen=True, kw_only=True):
-    """A request's body, as far as it is known."""
+    """The body of a request for vectors; unknown fields are ignored."""
 
     model: str
     input: str | list[Any]
@@ -29,7 +29,7 @@ class EmbeddingsRequest(Struct, frozen=True, kw_only=True):
 
 
 async def embeddings(request: Request) -> Response:
-    """Raises Refusal, HocketError."""
+    """Embed texts. Raises Refusal, HocketError."""
     gateway: Gateway = request.app.state.gateway
     wanted = await read(request, EmbeddingsRequest, gateway.settings.max_body_bytes)
     role: Role = "query" if wanted.input_type.endswith("query") else "document"

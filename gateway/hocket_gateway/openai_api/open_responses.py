@@ -1,4 +1,4 @@
-"""`/v1/responses`: an input in, a response out, which the next request may refer to."""
+"""The path `/v1/responses`: an input in, a response out, which the next request may refer to."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Messages = list[dict[str, str]]
 
 
 async def create(request: Request) -> Response:
-    """Raises Refusal."""
+    """Answer an input. Raises Refusal."""
     gateway: Gateway = request.app.state.gateway
     person: Person = request.state.person
     wanted = await read(request, ResponseRequest, gateway.settings.max_body_bytes)
@@ -54,7 +54,7 @@ async def create(request: Request) -> Response:
 
 
 def _started(gateway: Gateway, person: Person, answer: Answer, resource: Resource, *, keep: Keep, base: str) -> Running:
-    """The response, which goes on by itself."""
+    """Start a response in the background, which continues by itself."""
     running = Running(person.account, resource.begun())
 
     def ended(value: dict[str, Any]) -> None:
@@ -71,7 +71,7 @@ def _following(running: Running, after: int) -> Response:
 
 
 async def retrieve(request: Request) -> Response:
-    """One that goes on or was stored; with `stream` the events of one in the background. Raises Refusal."""
+    """Return a running or stored response; with `stream` the events of one in the background. Raises Refusal."""
     running = _running(request)
     if request.query_params.get("stream") == "true":
         if running is None:
@@ -84,7 +84,7 @@ async def retrieve(request: Request) -> Response:
 
 
 async def cancel(request: Request) -> Response:
-    """End one in the background. Raises Refusal."""
+    """End a response in the background. Raises Refusal."""
     running = _running(request)
     if running is None:
         id = _found(request).id
@@ -94,7 +94,7 @@ async def cancel(request: Request) -> Response:
 
 
 async def delete(request: Request) -> Response:
-    """Forget one; it ends where it goes on yet. Raises Refusal."""
+    """Forget a response; it ends if it is still running. Raises Refusal."""
     gateway, id = _gateway(request), request.path_params["id"]
     person: Person = request.state.person
     if _running(request) is not None:
@@ -114,7 +114,7 @@ def _running(request: Request) -> Running | None:
 
 
 def _after(request: Request) -> int:
-    """The number of the event that was read last, -1 for none. Raises Refusal."""
+    """Return the number of the event that was read last, -1 for none. Raises Refusal."""
     said = request.query_params.get("starting_after") or request.headers.get("last-event-id") or "-1"
     try:
         return max(-1, int(said[:20]))
@@ -142,7 +142,7 @@ def _stored(gateway: Gateway, person: Person, id: str, param: str) -> StoredResp
 
 
 def _before(gateway: Gateway, person: Person, previous: str) -> Messages:
-    """What was asked and answered before, the oldest first. Raises Refusal where that is not here."""
+    """Return the earlier requests and answers, the oldest first. Raises Refusal if one is not stored here."""
     parts = list[Messages]()
     while previous and len(parts) < MAX_CHAIN:
         found = _stored(gateway, person, previous, "previous_response_id")
@@ -173,7 +173,7 @@ def _keeper(gateway: Gateway, person: Person, wanted: ResponseRequest, asked: Me
 
 
 def _forget(_: dict[str, Any]) -> None:
-    """It is not stored."""
+    """Do nothing: the response is not stored."""
 
 
 async def _response(gateway: Gateway, answer: Answer, resource: Resource, base: str, keep: Keep) -> Response:

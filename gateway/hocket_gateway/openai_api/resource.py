@@ -1,4 +1,4 @@
-"""A response as an object, at every moment of its life, as Open Responses has it (openresponses.org)."""
+"""A response as an object, in every state of its life, as Open Responses defines it (openresponses.org)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class InputItem(Struct, frozen=True):
 
 
 class ResponseRequest(Wanted, frozen=True, kw_only=True):
-    """A request's body, as far as it is known."""
+    """The body of a request for a response; unknown fields are ignored."""
 
     input: str | list[InputItem]
     instructions: str | None = None
@@ -53,12 +53,12 @@ class ResponseRequest(Wanted, frozen=True, kw_only=True):
 
     @property
     def has_logprobs(self) -> bool:
-        """Whether they are asked for: by this field, or by a number of the likeliest."""
+        """Tell whether log-probabilities are requested: by `include`, or by a number of the likeliest."""
         return bool(self.top_logprobs) or LOGPROBS in (self.include or ())
 
 
 def response_options(wanted: ResponseRequest) -> Options:
-    """The client's options, without the messages. Raises Refusal for what cannot be given."""
+    """Return the client's options, without the messages. Raises Refusal for options that are not supported."""
     if wanted.tools and wanted.tool_choice != "none":
         raise unsupported("tools", "hocket calls no tools", "leave out tools")
     if wanted.conversation:
@@ -74,7 +74,7 @@ def response_options(wanted: ResponseRequest) -> Options:
 
 
 def check_size(wanted: ResponseRequest, asked: list[dict[str, str]]) -> None:
-    """Raises Refusal for what is too long to be stored."""
+    """Raise Refusal if the request is too long to be stored."""
     size = sum(len(each["content"].encode("utf-8", "replace")) for each in asked)
     size += len((wanted.instructions or "").encode("utf-8", "replace"))
     if size > MAX_STORED_BYTES:
@@ -83,7 +83,7 @@ def check_size(wanted: ResponseRequest, asked: list[dict[str, str]]) -> None:
 
 
 def _check_metadata(metadata: dict[str, str]) -> None:
-    """Raises Refusal beyond what the API allows."""
+    """Raise Refusal if the metadata exceed what the API allows."""
     is_long = any(len(key) > MAX_KEY_CHARS or len(value) > MAX_VALUE_CHARS for key, value in metadata.items())
     if is_long or len(metadata) > MAX_METADATA:
         text = f"more than {MAX_METADATA} pairs, or one over {MAX_KEY_CHARS} and {MAX_VALUE_CHARS} characters"
@@ -91,7 +91,7 @@ def _check_metadata(metadata: dict[str, str]) -> None:
 
 
 def asked_messages(wanted: ResponseRequest) -> list[dict[str, str]]:
-    """The input as messages. Raises Refusal."""
+    """Return the input as messages. Raises Refusal."""
     if isinstance(wanted.input, str):
         return [{"role": "user", "content": wanted.input}]
     if not wanted.input:
@@ -121,16 +121,16 @@ class Resource:
         self._stored = stored
 
     def begun(self) -> dict[str, Any]:
-        """While it is written."""
+        """Return the response while it is written."""
         return self._object("in_progress", [])
 
     def failed(self, refusal: Refusal) -> dict[str, Any]:
-        """When it ended with an error."""
+        """Return the response when it has ended with an error."""
         code = CODES.get(refusal.status, "server_error")
         return self._object("failed", []) | {"error": {"code": code, "message": str(refusal)}}
 
     def ended(self, done: Done, citations: list[Citation]) -> dict[str, Any]:
-        """The whole."""
+        """Return the whole response."""
         is_cut = done.finish == "length"
         status = "incomplete" if is_cut else "completed"
         tokens = len(done.token_ids)
@@ -149,18 +149,18 @@ class Resource:
         }
 
     def thought(self) -> str:
-        """All that was streamed of what is thought before the message."""
+        """Return all that was streamed of the model's thoughts before the message."""
         return "".join(self._answer.thoughts)
 
     def _reasoning(self) -> list[dict[str, Any]]:
         return [self.reasoning("completed", [thought_part(self.thought())])] if self._answer.thoughts else []
 
     def reasoning(self, status: str, content: list[dict[str, Any]]) -> dict[str, Any]:
-        """The item before the message, where anything was thought."""
+        """Return the item before the message, used if the model has thought."""
         return {"type": "reasoning", "id": self.reasoning_id, "status": status, "summary": [], "content": content}
 
     def message(self, status: str, content: list[dict[str, Any]]) -> dict[str, Any]:
-        """The item of the output that is the answer, the last one."""
+        """Return the item of the output that is the answer, the last one."""
         return {
             "type": "message",
             "id": self.message_id,
@@ -170,12 +170,12 @@ class Resource:
         }
 
     def part(self, text: str, citations: list[Citation]) -> dict[str, Any]:
-        """The one part of the message."""
+        """Return the one part of the message."""
         logprobs = self.logprobs(self._answer.tokens) if text else []
         return {"type": "output_text", "text": text, "annotations": flat(citations), "logprobs": logprobs}
 
     def logprobs(self, tokens: Sequence[Token]) -> list[dict[str, Any]]:
-        """Of tokens, where they were asked for."""
+        """Return the log-probabilities of tokens, if they are requested."""
         return entries(tokens) if self._wanted.has_logprobs else []
 
     def _object(self, status: str, output: list[dict[str, Any]]) -> dict[str, Any]:
@@ -222,10 +222,10 @@ _FIXED: dict[str, Any] = {
 
 
 def thought_part(text: str) -> dict[str, Any]:
-    """The one part of what is thought."""
+    """Return the one part of the model's thoughts."""
     return {"type": "reasoning_text", "text": text}
 
 
 def flat(citations: list[Citation]) -> list[dict[str, Any]]:
-    """Annotations as this API has them: their fields beside their type."""
+    """Return annotations in this API's format: their fields beside their type."""
     return [{"type": each["type"], **each["url_citation"]} for citation in citations for each in citation.annotations()]

@@ -41,7 +41,10 @@ class _Events:
         yield self.event("response.in_progress", response=begun)
 
     def of_items(self, event: Token | Thought | Waiting | Notice | Done) -> Iterator[bytes]:
-        """What is thought is an item before the message, which begins with the first token, or at the end."""
+        """Yield the events that begin or end items: thoughts are one before the message.
+
+        The message begins with the first token, or at the end.
+        """
         if isinstance(event, Thought):
             yield from self._think(event.text)
         elif isinstance(event, Token | Done):
@@ -80,7 +83,7 @@ class _Events:
 
 
 async def events(gateway: Gateway, answer: Answer, resource: Resource, base: str, keep: Keep) -> AsyncGenerator[bytes]:
-    """All events; `keep` gets the response as it ends, before its last event is sent."""
+    """Yield all events; `keep` is called with the response as it ends, before its last event is sent."""
     made = _Events(resource)
     try:
         for piece in made.begin():

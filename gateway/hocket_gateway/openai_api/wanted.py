@@ -1,4 +1,4 @@
-"""What a request of OpenAI's API says of the answer that it wants, and what cannot be given."""
+"""Fields that requests of OpenAI's API share, converted into the client's options; unsupported ones are refused."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class ChatMessage(Struct, frozen=True):
 
 
 class StreamOptions(Struct, frozen=True):
-    """What a stream has beside the text."""
+    """Options of a stream: what it has beside the text."""
 
     include_usage: bool | None = None
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
-    """What all requests for text have."""
+    """The fields that all requests for text share."""
 
     model: str
     stream: bool | None = None
@@ -57,12 +57,12 @@ class Wanted(Struct, frozen=True, kw_only=True):
 
     @property
     def has_usage(self) -> bool:
-        """Whether the stream ends with the numbers of tokens."""
+        """Tell whether the stream ends with the numbers of tokens."""
         return self.stream_options is not None and bool(self.stream_options.include_usage)
 
 
 def options_of(wanted: Wanted, *, logprobs: int | None = None) -> Options:
-    """The client's options for what was said. Raises Refusal for what cannot be given."""
+    """Return the client's options for a request. Raises Refusal for options that are not supported."""
     if wanted.n not in (None, 1):
         raise unsupported("n", "one answer is given to a request", "ask again for another one, with another seed")
     for name in ("frequency_penalty", "presence_penalty", "logit_bias"):
@@ -84,7 +84,7 @@ def options_of(wanted: Wanted, *, logprobs: int | None = None) -> Options:
 
 
 def text_of(content: Content, param: str) -> str:
-    """The text of a message. Raises Refusal for a part that is none."""
+    """Return the text of a message. Raises Refusal for a part that is no text."""
     if content is None or isinstance(content, str):
         return content or ""
     for part in content:

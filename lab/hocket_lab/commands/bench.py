@@ -216,7 +216,7 @@ def _stays(file: Path | None) -> str:
 
 @app.callback()
 def quiet() -> None:
-    """Only errors are logged between the figures."""
+    """Log errors alone between the figures."""
     from hocket_bus import log
 
     log.setup("error")

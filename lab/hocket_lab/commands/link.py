@@ -122,7 +122,7 @@ def _links(listen: str, target: str, ports: int, weather: Conditions) -> list[Li
 
 
 def _neighbours(first: str, ports: int, option: str) -> list[str]:
-    """The addresses of so many ports from `first` on. Raises BadParameter."""
+    """Return the addresses of so many ports from `first` on. Raises BadParameter."""
     from hocket_lab.link import parse_address
 
     try:
@@ -135,7 +135,7 @@ def _neighbours(first: str, ports: int, option: str) -> list[str]:
 
 
 def _changes(outages: list[tuple[float, float]]) -> list[tuple[float, bool]]:
-    """(seconds from the start, whether the link goes down), in order."""
+    """Return pairs (seconds from the start, whether the link goes down), in order."""
     return sorted(change for at, length in outages for change in ((at, True), (at + length, False)))
 
 

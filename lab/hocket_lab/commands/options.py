@@ -36,7 +36,7 @@ class _Field:
         return self.option.name or f"--{self.field.replace('_', '-')}"
 
     def parameter(self) -> inspect.Parameter:
-        """What typer reads."""
+        """Return the parameter that typer reads."""
         option = self.option
         bounds: dict[str, Any] = {} if self.item else {"min": option.min, "max": option.max}
         info = typer.Option(self.name, help=option.help, metavar=option.metavar, **bounds)
@@ -45,7 +45,7 @@ class _Field:
         return _parameter(self.field, Annotated[type, info], default)
 
     def value(self, given: object) -> object:
-        """The setting for what was given. Raises BadParameter that names the option."""
+        """Return the setting for what was given. Raises BadParameter that names the option."""
         if self.item is None:
             return given
         text, option = str(given), self.option
@@ -59,9 +59,9 @@ class _Field:
 
 
 def command_of(run: Callable[..., bool], settings: type[Any]) -> Callable[..., None]:
-    """A function for typer: its options are those of `settings` and whatever `run` takes of SHARED; status 1 on a miss.
+    """Return a function for typer with the options of `settings` and what `run` takes of SHARED; status 1 on a miss.
 
-    `run` is called with `settings` and with the shared options that it names, and tells whether every claim holds.
+    `run` is called with `settings` and with the shared options that it names, and tells whether no claim misses.
     """
     own = _fields(settings)
     shared = [name for name in inspect.signature(run).parameters if name in SHARED]
@@ -109,7 +109,7 @@ def numbers(text: str, option: str, minimum: float = 0.0, maximum: float = math.
 
 
 def counts(text: str, option: str, minimum: float = 0, maximum: float = math.inf) -> list[int]:
-    """The whole numbers of such a list. Raises BadParameter that names `option`."""
+    """Return the whole numbers of a list with commas. Raises BadParameter that names `option`."""
     values = numbers(text, option, minimum, maximum)
     if not all(value.is_integer() for value in values):
         raise typer.BadParameter(f'"{text}" has other than whole numbers', param_hint=option)
@@ -117,7 +117,10 @@ def counts(text: str, option: str, minimum: float = 0, maximum: float = math.inf
 
 
 def words(text: str, option: str, choices: Sequence[str] = ()) -> list[str]:
-    """The words of such a list, each one of `choices` where there are any. Raises BadParameter that names `option`."""
+    """Return the words of a list with commas, each one of `choices` where there are any.
+
+    Raises BadParameter that names `option`.
+    """
     names = text.split(",")
     wrong = [name for name in names if choices and name not in choices]
     if wrong:

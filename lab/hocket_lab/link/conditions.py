@@ -1,4 +1,4 @@
-"""What a link is like: delay, jitter, bandwidth, stalls, recorded traces; knows nothing of sockets."""
+"""Conditions of a link: delay, jitter, bandwidth, stalls, recorded traces; knows nothing of sockets."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Jitter = Literal["normal", "uniform"]
 
 
 class TraceError(ValueError):
-    """A recorded trace cannot be used; the message names the line."""
+    """An error in a recorded trace, which cannot be used; the message names the line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """One direction of a link.
+    """Conditions of one direction of a link.
 
     A chunk that arrives at time t leaves at t + queueing at `bandwidth_bytes_per_s` + delay, or later if an earlier
     chunk leaves later: TCP keeps order, so jitter never reorders.
@@ -48,13 +48,13 @@ class Path:
 
     @property
     def chunk_bytes(self) -> int:
-        """How much to take at once: 64 KiB, or what the bandwidth carries in 10 ms, and at least one packet."""
+        """Return the bytes to take at once: 64 KiB, or what the bandwidth carries in 10 ms, and at least one packet."""
         return int(min(65536, max(1460, self.bandwidth_bytes_per_s / 100))) if self.bandwidth_bytes_per_s else 65536
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Both directions of a link, the stalls they share and the seed of everything random.
+    """Conditions of both directions of a link, the stalls they share and the seed of everything random.
 
     forward: from whoever connects towards the target; backward: the way back.
     stall_every_s: mean time between the starts of stalls (exponential), 0 means none.
@@ -75,7 +75,7 @@ class Conditions:
 
     @classmethod
     def symmetric(cls, rtt_s: float = 0.0, jitter_s: float = 0.0, seed: int = 0) -> Conditions:
-        """Same delay both ways: `rtt_s` is the round trip, `jitter_s` the jitter of each direction."""
+        """Return conditions with the same delay both ways: `rtt_s` is the round trip, `jitter_s` each way's jitter."""
         path = Path(delay_s=rtt_s / 2, jitter_s=jitter_s)
         return cls(forward=path, backward=path, seed=seed)
 

@@ -1,4 +1,4 @@
-"""When a chunk leaves the link: the arithmetic of delay, kept apart from sockets so that it can be checked."""
+"""Release times of chunks on a link: the arithmetic of delay, kept apart from sockets so that it can be checked."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class DelayLaw:
         return self._last_s
 
     def follow(self, earlier: DelayLaw) -> None:
-        """Keep order behind what an earlier law already promised."""
+        """Keep order: release nothing before the last release of an earlier law."""
         self._last_s = max(self._last_s, earlier._last_s)
 
     def _transmission_s(self, size_bytes: int) -> float:
@@ -64,7 +64,7 @@ class DelayLaw:
 
 
 def _stalls(conditions: Conditions) -> Iterator[tuple[float, float]]:
-    """(start, end) of each stall; the same for both directions and every connection of a link."""
+    """Yield (start, end) of each stall; the same for both directions and every connection of a link."""
     if not conditions.stall_every_s:
         return
     source = random.Random(f"{conditions.seed}/stalls")

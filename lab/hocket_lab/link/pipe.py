@@ -1,4 +1,4 @@
-"""One direction of one connection: what arrives is stamped, and let go when it is due."""
+"""The pipe of one direction of one connection: bytes that arrive get a release time, and are sent when it is due."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ END = b""
 
 
 class Pipe(asyncio.Protocol):
-    """Copies late what its `source` sends to its `sink`, which is the source of the pipe `back`.
+    """A pipe that delays what its `source` sends to its `sink`, which is the source of the pipe `back`.
 
     ended(clean) is called once the end has been handed on, and when the source is lost: clean is False then.
     """
@@ -33,12 +33,12 @@ class Pipe(asyncio.Protocol):
         self.passed_bytes = 0
 
     def hold(self, held: bool) -> None:
-        """Stop or resume letting bytes go; nothing is lost."""
+        """Stop or resume sending bytes; nothing is lost."""
         self._held = held
         self._on_due()
 
     def use(self, law: DelayLaw) -> None:
-        """Delay what arrives from now on by another law; what is under way keeps its time and its place."""
+        """Delay what arrives from now on by another law; what is under way keeps its time and its order."""
         law.follow(self._law)
         self._law = law
 
@@ -50,36 +50,36 @@ class Pipe(asyncio.Protocol):
     # --- what asyncio calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The source is connected."""
+        """Take the source, which is connected."""
         assert isinstance(transport, asyncio.Transport)
         transport.set_write_buffer_limits(BUFFER_BYTES)
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.source = transport
 
     def data_received(self, data: bytes) -> None:
-        """Stamp and queue."""
+        """Give the data release times and queue it."""
         for first in range(0, len(data), self._law.chunk_bytes):
             self._put(data[first : first + self._law.chunk_bytes])
         self._let_go()
         self._be_felt()
 
     def eof_received(self) -> bool:
-        """The source says no more, and may still be told something."""
+        """Queue the end of what the source sends; the other direction stays open."""
         self._put(END)
         self._let_go()
         return True
 
     def connection_lost(self, _exc: Exception | None) -> None:
-        """After an error, or because both ends are closed."""
+        """Report the end of the source, after an error or because both ends are closed."""
         self._ended(False)
 
     def pause_writing(self) -> None:
-        """Our source, the sink of the pipe back, takes no more for now."""
+        """Note that our source, the sink of the pipe back, takes no more for now."""
         self.back._sink_full = True
         self.back._be_felt()
 
     def resume_writing(self) -> None:
-        """It does again."""
+        """Note that our source, the sink of the pipe back, takes data again."""
         self.back._sink_full = False
         self.back._be_felt()
 
@@ -90,7 +90,7 @@ class Pipe(asyncio.Protocol):
         self._waiting_bytes += len(chunk)
 
     def _let_go(self) -> None:
-        """Hand on what is due, and come back when the next is."""
+        """Send what is due, and set a timer for the next chunk."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -117,7 +117,7 @@ class Pipe(asyncio.Protocol):
         sink.write(chunk)
 
     def _be_felt(self) -> None:
-        """A full buffer stops reading, so that the sender feels it."""
+        """Stop reading while a buffer is full, so that the sender feels it; else resume."""
         if self._waiting_bytes >= BUFFER_BYTES or self._sink_full:
             self.source.pause_reading()
         else:
@@ -125,7 +125,7 @@ class Pipe(asyncio.Protocol):
 
 
 def _end(sink: asyncio.Transport) -> bool:
-    """Tell `sink` that no more comes; whether it was still there."""
+    """Tell `sink` that no more comes; return whether it was still there."""
     try:
         sink.write_eof()
     except OSError:

@@ -55,7 +55,7 @@ class Link:
         self._ready.wait(CONNECT_TIMEOUT_S)
 
     def set(self, conditions: Conditions) -> None:
-        """Change the weather: bytes that arrive from now on follow `conditions`."""
+        """Change the conditions: bytes that arrive from now on follow `conditions`."""
 
         def change() -> None:
             self._conditions = conditions
@@ -71,7 +71,7 @@ class Link:
             self.cut()
 
     def heal(self) -> None:
-        """Bring the link back: what waited goes on its way, nothing is lost."""
+        """Bring the link up again: what waited is sent, nothing is lost."""
         self._do(lambda: self._hold(False))
 
     def cut(self) -> None:
@@ -85,7 +85,7 @@ class Link:
 
     @property
     def connections(self) -> int:
-        """How many connections are open through the link."""
+        """Return the number of connections that are open through the link."""
         return self._do(lambda: len(self._connections))
 
     @property
@@ -105,7 +105,7 @@ class Link:
         self.close()
 
     def _do(self, job: Callable[[], T]) -> T:
-        """What `job` gives on the loop's thread, or here once that has ended."""
+        """Run `job` on the loop's thread, or here once that has ended, and return its result."""
         if not self._thread.is_alive():
             return job()
 
@@ -164,7 +164,7 @@ class Link:
             client.close()
 
     async def _join_to_target(self, client: socket.socket, connection: _Connection) -> None:
-        """A connection made while the link is down reaches the target when it is up again, as a retried SYN would."""
+        """Join a client to the target; while the link is down, wait until it is up again, as a retried SYN would."""
         try:
             await self._up.wait()
             reaching = self._loop.create_connection(lambda: connection.backward, *self._target)
@@ -184,7 +184,7 @@ class Link:
 
 
 class _Exact(selectors.EpollSelector):
-    """epoll waits for whole milliseconds; select, which then waits for epoll's own descriptor, for microseconds."""
+    """A selector for microseconds: epoll waits for whole milliseconds, then select waits for epoll's own descriptor."""
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is None or timeout <= 0:
@@ -198,7 +198,7 @@ class _Exact(selectors.EpollSelector):
 
 
 class _Connection:
-    """One client joined to the target; each half closes when the other end has closed it."""
+    """A client joined to the target; each half closes when the other end has closed it."""
 
     def __init__(self, link: Link, number: int, conditions: Conditions) -> None:
         self._link, self._number = link, number
@@ -229,7 +229,7 @@ class _Connection:
         self.backward.use(backward)
 
     def cut(self) -> None:
-        """Both ends see the end of the connection, whatever was still to come."""
+        """Show both ends the end of the connection, whatever was still to come."""
         self._link._forget(self)
         for pipe in (self.forward, self.backward):
             pipe.cut()

@@ -1,4 +1,4 @@
-"""A tap in a wire: passes bytes on unchanged and keeps those that the connecting end sent, to be read as ZeroMQ frames.
+"""A tap in a wire: passes bytes on unchanged and records what the connecting end sent, to be read as ZeroMQ frames.
 
 The framing is ZMTP 3 (RFC 23). Unencrypted messages can be read; of CURVE's (RFC 26) their plain lengths are known.
 """
@@ -22,10 +22,10 @@ CURVE_BYTES = len(_CURVE) + 8 + 16 + 1  # that each frame is longer: nonce, auth
 
 
 class Tap:
-    """Listens at one endpoint and connects to another for each connection; both `ipc://PATH` or `tcp://HOST:PORT`."""
+    """A tap that listens at one endpoint and joins each client to another; both `ipc://PATH` or `tcp://HOST:PORT`."""
 
     def __init__(self, listen: str, target: str) -> None:
-        """Raises OSError when `listen` cannot be bound."""
+        """Listen at `listen`. Raises OSError when it cannot be bound."""
         self._target = target
         self._recorded: list[bytearray] = []
         self._recording: list[threading.Thread] = []
@@ -35,11 +35,11 @@ class Tap:
         threading.Thread(target=self._accept, name="tap", daemon=True).start()
 
     def recorded(self) -> list[bytes]:
-        """What the connecting ends have sent so far, one entry for each connection."""
+        """Return what the connecting ends have sent so far, one entry for each connection."""
         return [bytes(each) for each in self._recorded]
 
     def ended(self) -> bool:
-        """Whether each connection so far has ended: nothing more of it will be recorded."""
+        """Tell whether each connection so far has ended: nothing more of it will be recorded."""
         return not any(thread.is_alive() for thread in self._recording)
 
     def close(self) -> None:

@@ -1,1 +1,1 @@
-"""Daemons that are told how long they take, who aggregates and where an answer moves, for benchmarks and tests."""
+"""Daemons with set durations, aggregating sides and moves of an answer, for benchmarks and tests."""

@@ -1,4 +1,4 @@
-"""What decides which side aggregates next, beside the scheduler of DRAGON §5: a fixed side, or chance (Figure 8)."""
+"""Schedulers that decide which side aggregates next, beside that of DRAGON §5: a fixed side, or chance (Figure 8)."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ Aggregating = Literal["scheduler", "device", "cloud", "random"]
 
 
 class Fixed(Scheduler):
-    """Always one side."""
+    """A scheduler that always chooses the same side."""
 
     def __init__(self, side: Side) -> None:
         super().__init__()
         self._side: Side = side
 
     def next_side(self, l: Side, *, ahead: bool = True) -> Side:  # noqa: ARG002, E741 # the paper's name
-        """That side."""
+        """Return that side."""
         return self._side
 
 
 class Drawn(Scheduler):
-    """Either side, as likely."""
+    """A scheduler that draws either side with equal probability."""
 
     def __init__(self, seed: int = 0) -> None:
         super().__init__()
         self._random = random.Random(seed)
 
     def next_side(self, l: Side, *, ahead: bool = True) -> Side:  # noqa: ARG002, E741 # the paper's name
-        """The next side that is drawn."""
+        """Draw the next side."""
         return "device" if self._random.random() < 0.5 else "cloud"
 
 
 def scheduler(aggregating: Aggregating) -> Scheduler:
-    """The one that is called so."""
+    """Return the scheduler of this name."""
     match aggregating:
         case "scheduler":
             return Scheduler()

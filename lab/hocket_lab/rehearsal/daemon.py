@@ -1,7 +1,7 @@
-"""`python -m hocket_lab.rehearsal.daemon device --config device.toml`: a daemon that rehearses what a file tells it.
+"""`python -m hocket_lab.rehearsal.daemon device --config device.toml`: a daemon that rehearses what a file sets.
 
 Beside `device.toml` stands `device.rehearsal.json`, read at the start, and `device.script`, read as an answer begins.
-A file that is missing tells nothing.
+A missing file sets nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SUFFIX = ".rehearsal.json"
 
 
 class Rehearsal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What one daemon is told: seconds that a decoding pass takes, holds of its prompts, and who aggregates."""
+    """The settings of one daemon: seconds that a decoding pass takes, holds of its prompts, and who aggregates."""
 
     decode_s: float = 0.0
     prompts: list[Hold] = []
@@ -32,27 +32,27 @@ class Rehearsal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def beside(cls, config: Path) -> Rehearsal:
-        """That of the daemon with this configuration file."""
+        """Return the rehearsal of the daemon with this configuration file; the default where there is none."""
         file = config.with_suffix(SUFFIX)
         return msgspec.json.decode(file.read_bytes(), type=cls) if file.exists() else cls()
 
     def parts(self, script: Path) -> Parts:
-        """The parts of such a daemon, whose dispatched answers go as `script` says at their beginning."""
+        """Return the parts of such a daemon; its dispatched answers go as `script` says at their beginning."""
         compute = partial(HeldCompute, decode_s=self.decode_s, prompts=self.prompts)
         return Parts(compute, partial(scheduler, self.aggregating), scripted(partial(_text, script)))
 
     def save(self, config: Path) -> None:
-        """For the daemon with this configuration file."""
+        """Write the rehearsal for the daemon with this configuration file."""
         config.with_suffix(SUFFIX).write_bytes(msgspec.json.encode(self))
 
 
 def script_of(config: Path) -> Path:
-    """Where the script of a device with this configuration file is."""
+    """Return the path of the script of a device with this configuration file."""
     return config.with_suffix(".script")
 
 
 def main() -> None:
-    """Run it in the foreground."""
+    """Run the daemon in the foreground."""
     parser = argparse.ArgumentParser(prog=PROGRAM, description="A daemon that rehearses what a file tells it.")
     parser.add_argument("side", choices=("device", "cloud"))
     parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="the daemon's TOML file")

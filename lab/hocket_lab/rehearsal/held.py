@@ -1,4 +1,4 @@
-"""A compute thread whose work takes at least as long as it is told to."""
+"""A compute thread whose work takes at least as long as is set."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Hold(NamedTuple):
-    """A prompt is read no sooner than `each_s` l + `seconds` behind its beginning, l being the tokens that were read.
+    """The least time to read a prompt: `each_s` l + `seconds`, l being the tokens that were read.
 
     Both are seconds, at least 0.
     """
@@ -26,9 +26,10 @@ class Hold(NamedTuple):
 
 
 class HeldCompute(Compute):
-    """A pass that decodes takes `decode_s`, and the n-th prompt what the n-th of `prompts` says; no hold behind them.
+    """A compute thread whose decoding passes take at least `decode_s`, and whose prompts are held by `prompts`.
 
-    Who waits is interrupted as in a pass that takes so long by itself.
+    The n-th prompt takes what the n-th of `prompts` says; later ones are not held. A wait is interrupted like a pass
+    that takes so long by itself.
     """
 
     def __init__(self, post: Post, read: Read, decode_s: float = 0.0, prompts: Iterable[Hold] = ()) -> None:
@@ -44,14 +45,14 @@ class HeldCompute(Compute):
         *,
         urgent: bool = False,
     ) -> None:
-        """As any compute thread's, and held."""
+        """Read a prompt as any compute thread does, and hold it."""
         hold = next(self._prompt_holds, None)
         super().prefill(_held(passes, hold, interrupt) if hold else passes, interrupt, done, urgent=urgent)
 
     def together(
         self, requests: Sequence[DecodeRequest[Any]], prompt: Prompt | None
     ) -> tuple[list[Decoded[Any]], Heads]:
-        """As any compute thread's, and held where it decodes. Raises Preempted when nobody wants it any more."""
+        """Compute as any compute thread does, and hold decoding. Raises Preempted when nobody wants it any more."""
         until_s = time.monotonic() + self.decode_s
         made = super().together(requests, prompt)
         if requests and self.decode_s:
@@ -62,7 +63,7 @@ class HeldCompute(Compute):
 
 
 def _held(passes: Prefill[T], hold: Hold, interrupt: Interrupt) -> Prefill[T]:
-    """The same passes, whose end comes no sooner than `hold` says."""
+    """Run the same passes, and end no sooner than `hold` says."""
     began_s, tokens = time.monotonic(), list[int]()
     read = yield from metered(passes, tokens.append)
     _wait(read, began_s + hold.each_s * sum(tokens) + hold.seconds, interrupt)

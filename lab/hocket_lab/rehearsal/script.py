@@ -18,14 +18,14 @@ _REMEDY = 'write it as "device,20:cloud,40:device": who begins, and at which tok
 
 
 class Script(NamedTuple):
-    """Who begins, and where the answer begins to move, ascending."""
+    """The side that begins, and the tokens at which the answer begins to move to a side, ascending."""
 
     first: Side
     moves: tuple[tuple[int, Side], ...] = ()
 
 
 def parse(text: str) -> Script | None:
-    """What a script says, None for an empty one. Raises BadRequest for one that cannot be read."""
+    """Return the script that a text describes, None for an empty one. Raises BadRequest for one that cannot be read."""
     if not text:
         return None
     first, *rest = text.split(",")
@@ -37,7 +37,7 @@ def parse(text: str) -> Script | None:
 
 
 def scripted(script: Callable[[], str]) -> Strategy:
-    """Answers go as `script` says when they begin; by the product's own strategy where it says nothing.
+    """Return a strategy: answers go as `script` says when they begin, or by the product's own where it is empty.
 
     A script does not ask whether the budget allows it. One that gives an answer back to the cloud needs a trusted one.
     """
@@ -54,7 +54,7 @@ def scripted(script: Callable[[], str]) -> Strategy:
 
 
 class ScriptedBooks(Books):
-    """Of an answer that one side begins."""
+    """The books of an answer that one side begins."""
 
     def __init__(self, terms: Terms, began_s: float, script: Script) -> None:
         super().__init__(terms, began_s)
@@ -62,28 +62,28 @@ class ScriptedBooks(Books):
 
     @property
     def cloud_starts_at_once(self) -> bool:
-        """Where it is the one."""
+        """Tell whether the cloud is the side that begins."""
         return self._first == "cloud"
 
     def waits(self, decision: Decision) -> dict[Side, float]:  # noqa: ARG002 - whatever pays
-        """That side, at once."""
+        """Return a wait of zero for the side that begins, alone."""
         self.reason = "A script says who writes."
         return {self._first: 0.0}
 
     def may_read(self, side: Side, tokens: int) -> bool:  # noqa: ARG002 - whatever it costs
-        """Unless all dollars are spent."""
+        """Tell whether a side may read: always the device, and the cloud unless all dollars are spent."""
         return side == "device" or self.limit is None
 
 
 class ScriptedMover(Mover):
-    """Of an answer that moves where its script says."""
+    """The mover of an answer that moves where its script says."""
 
     def __init__(self, terms: Terms, to_read: Callable[[Side], int], script: Script) -> None:
         super().__init__(terms, to_read)
         self._script = script
 
     def target(self, at: Position) -> Side | None:
-        """Whither to move now; None: stay."""
+        """Return the side to move to now; None means to stay."""
         due = [side for step, side in self._script.moves if step <= at.tokens]
         return due[-1] if due and due[-1] != at.writer else None
 

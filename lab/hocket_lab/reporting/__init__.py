@@ -1,1 +1,1 @@
-"""What a benchmark writes: settings, rows, claims, pictures, and what they depend on."""
+"""Reports of benchmarks: settings, rows, claims, pictures, and what they depend on."""

@@ -1,4 +1,4 @@
-"""What a benchmark's figures depend on besides its settings, as digests: the code that it measures, and models."""
+"""Digests of what a benchmark's figures depend on besides its settings: the code that it measures, and models."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Code:
     def parts(self, command: str) -> dict[str, str]:
         """Return a digest for each package that a command reaches, of the modules that it reaches there.
 
-        The defaults that the product has where nobody says otherwise have one of their own.
+        The product's default settings have a digest of their own.
         """
         reached = sorted(self._modules.reached(command))
         found = {package: [name for name in reached if _is_of(name, package)] for package in self._roots}
@@ -54,7 +54,7 @@ class Code:
         return parts | {DEFAULTS: _defaults()}
 
     def _content_of(self, module: str) -> str:
-        """Return what counts of a module, with the data files beside it that it names, and its name."""
+        """Return a digest of a module: its name, its significant source, and the data files beside it that it names."""
         path = self._modules.paths[module]
         source = path.read_text(encoding="utf-8")
         beside = [file for file in sorted(path.parent.glob("*.json")) if file.name in source]
@@ -80,7 +80,7 @@ def identity(command: str, settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _defaults() -> str:
-    """Another where somebody who says nothing is served otherwise."""
+    """Return a digest of all defaults, which changes when a request without options is served otherwise."""
     nobody, nothing = bytes(16), ""
     line = (
         Ask(request=nobody, topic=nobody, prompt=Prompt(query=nothing)),
@@ -95,7 +95,7 @@ def _defaults() -> str:
 
 
 def _model(name: object) -> str:
-    """The digest of a model's files where a name stands for files of this machine that are no part of hocket."""
+    """Return the digest of a model's files on this machine; empty where `name` has none, or hocket's own."""
     meant = resolved(str(name))
     path = place(meant) if is_installed(meant) else Path(meant)
     return digest_of_files(sorted(path.glob("*")) if path.is_dir() else [path] if path.is_file() else [])

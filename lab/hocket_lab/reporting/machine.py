@@ -1,4 +1,4 @@
-"""What a benchmark ran on: processor, memory, system, versions; never a host name, a user or a path."""
+"""The machine that a benchmark ran on: processor, memory, system, versions; never a host name, a user or a path."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Modules:
     """The modules of the packages in `roots`, by their dotted names."""
 
     def __init__(self, roots: Mapping[str, Path]) -> None:
-        """`roots` has the folder of each package by its name without `hocket_`."""
+        """List the modules; `roots` has the folder of each package by its name without `hocket_`."""
         self.paths = {
             _module(package, path.relative_to(root)): path
             for package, root in roots.items()

@@ -1,4 +1,4 @@
-"""How a benchmark says which of its settings can be given on the command line: once, in its Settings.
+"""Command-line options of a benchmark, declared once, in its Settings.
 
     @dataclass(frozen=True)
     class Settings:
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Option:
-    """What the command line says about a field, beside its type and its default value."""
+    """A field's option on the command line: what its type and its default value do not say."""
 
     help: str
     name: str = ""  # such as "--rtt"; empty: the field's own name

@@ -1,4 +1,4 @@
-"""What every benchmark writes: one JSON file, a table, a picture and its claims; knows no benchmark.
+"""The report that every benchmark writes: one JSON file, a table, a picture and its claims; knows no benchmark.
 
     {"command", "begun", "last_added", "machine", "identity", "settings", "rows": [flat records],
      "summary": [what is shown of them, where it is not the rows themselves],
@@ -38,7 +38,7 @@ Row = dict[str, Value]
 class Report:
     """The rows and claims of one run. Its command says which code is measured: measured.py.
 
-    Rows measured earlier by equal code and models, with equal settings on an equal machine, are kept.
+    Rows measured earlier by equal code and models, with equal settings on an equal machine, are used again.
     """
 
     def __init__(self, settings: Mapping[str, Any], path: Path | None = None, command: str | None = None) -> None:
@@ -57,15 +57,15 @@ class Report:
         self.claims: list[Row] = []
 
     def find(self, **key: Value) -> Row | None:
-        """The finished row that has these values, or None when it is still to be measured."""
+        """Return the finished row that has these values, or None when it is still to be measured."""
         return next((row for row in self.rows if all(row.get(name) == value for name, value in key.items())), None)
 
     def add(self, row: Row) -> None:
-        """Keep a finished row, on disk too."""
+        """Store a finished row, on disk too."""
         self.extend([row])
 
     def extend(self, rows: Iterable[Row]) -> None:
-        """Keep rows that were finished together."""
+        """Store rows that were finished together."""
         self._head["last_added"] = _now()
         if not self.rows:
             self._head["begun"] = self._head["last_added"]
@@ -73,7 +73,7 @@ class Report:
         self.write()
 
     def claim(self, name: str, target: str, measured: float | str, holds: bool | None) -> None:
-        """State whether a target was met; a miss is written down as a miss, and None where it cannot be told."""
+        """State whether a target was met; a miss is recorded as a miss, and None says that it cannot be told."""
         verdict = None if holds is None else bool(holds)
         self.claims.append({"name": name, "target": target, "measured": measured, "holds": verdict})
 
@@ -101,7 +101,7 @@ class Report:
             )
 
     def finish(self, columns: Sequence[str] | None = None) -> bool:
-        """Write, print, and tell whether every claim holds."""
+        """Write, print, and tell whether no claim misses."""
         self.write()
         self.show(columns)
         return all(claim["holds"] is not False for claim in self.claims)
@@ -113,7 +113,7 @@ class Report:
         draw(png, self.summary or self.rows, x, y, by, title=title, interval=interval)
 
     def _take_over(self) -> list[Row]:
-        """The rows of an earlier run, with its command and dates, where they may be kept."""
+        """Return the rows of an earlier run, with its command and dates, where they may be used again."""
         earlier = self._earlier()
         if not earlier or self.differs_from_file():
             return []
@@ -121,7 +121,7 @@ class Report:
         return list(earlier["rows"])
 
     def differs_from_file(self) -> list[str]:
-        """The names of the settings, digests and facts of the machine that an earlier run's file has otherwise."""
+        """Return the names of settings, digests and machine facts that differ from those in an earlier run's file."""
         earlier = self._earlier()
         return [
             name
@@ -157,7 +157,7 @@ def bootstrap(
     resamples: int = 2000,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """95 % percentile interval of `statistic` over `values`, by `resamples` seeded draws with replacement."""
+    """Return the 95 % percentile interval of `statistic` over `values` by `resamples` seeded draws with replacement."""
     if not values:
         raise ValueError("no values to draw from")
     source = random.Random(seed)

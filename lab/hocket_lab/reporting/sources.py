@@ -21,12 +21,12 @@ Piece = tuple[int, str]  # the kind of a token, and its text
 
 
 def digest(texts: Iterable[str]) -> str:
-    """Another for other texts."""
+    """Return a digest of texts in their order."""
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:SHORT]
 
 
 def digest_of_files(files: Sequence[Path]) -> str:
-    """Another for other contents; files that are missing do not count."""
+    """Return a digest of the contents of files, empty without files; files that are missing do not count."""
     sha = hashlib.sha256()
     for file in files:
         if file.is_file():
@@ -35,8 +35,9 @@ def digest_of_files(files: Sequence[Path]) -> str:
 
 
 def digest_under(root: Path, pattern: str) -> str:
-    """Of the files that are, or lie beneath, what matches `pattern` in `root`: programs by what they do, others by
-    their bytes. Empty where nothing is there.
+    """Return a digest of the files in `root` that match `pattern` or lie beneath a match; empty if nothing is there.
+
+    Programs count by what they do, others by their bytes.
     """
     found = sorted({file for place in root.glob(pattern) for file in _files(place)})
     return digest(part for file in found for part in (file.relative_to(root).as_posix(), _content(file)))[
@@ -45,7 +46,7 @@ def digest_under(root: Path, pattern: str) -> str:
 
 
 def significant(source: str) -> Iterator[str]:
-    """The words of a program without comments, layout and strings that stand as statements of their own."""
+    """Yield the tokens of a program without comments, layout and strings that stand as statements of their own."""
     statement: list[Piece] = []
     for kind, text in _whole(source):
         if kind in _BLOCKS:
@@ -60,7 +61,7 @@ def significant(source: str) -> Iterator[str]:
 
 
 def _whole(source: str) -> Iterator[Piece]:
-    """The tokens that say something, an f-string as one."""
+    """Yield the significant tokens, an f-string as one."""
     lines = list(io.StringIO(source))
     depth, start = 0, (0, 0)
     for token in tokenize.generate_tokens(iter(lines).__next__):

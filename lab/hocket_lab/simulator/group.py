@@ -1,8 +1,8 @@
-"""A group, or two sides, of which each is on a machine of its own: the daemons' own state machines in virtual time.
+"""A group, or two sides, each party on a machine of its own: the daemons' own state machines in virtual time.
 
 Every step takes as long as is set, a message a one-way delay with jitter, in order; searching, reading, aggregating and
-relaying take no time. What a party says behind a prefix is looked up. Where it is not known the run stands still until
-somebody has added it, so that a model is asked for all that is being drafted at once.
+relaying take no time. A party's distribution after a prefix is looked up. Where it is not known the run stops until it
+has been added, so that a model is asked for all that is being drafted at once.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _FINDING = "?"  # takes the members' place until it is known who they are
 
 
 class Place(NamedTuple):
-    """Where a party drafts: its number, 0 for the asked device, and the answer's tokens so far."""
+    """A point at which a party drafts: its number, 0 for the asked device, and the answer's tokens so far."""
 
     party: int
     ids: tuple[int, ...]
 
 
 class Law(NamedTuple):
-    """What a party says there."""
+    """The distribution and the `log_h` that a party drafts at a place."""
 
     distribution: Distribution
     log_h: float | None
@@ -63,7 +63,7 @@ class Weather:
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """Between two tokens: how long, and what the draft that came last was begun behind."""
+    """The wait between two tokens, in seconds, and the cause for which the draft that came last was begun."""
 
     seconds: float
     cause: Cause
@@ -71,7 +71,7 @@ class Waited:
 
 @dataclass(slots=True, eq=False)
 class _Machine:
-    """A party's: one step at a time, which is broken off where the tokens before it no longer hold."""
+    """The machine of a party: one step at a time, which is broken off where the tokens before it no longer hold."""
 
     party: int
     talk: GroupDialogue | Dialogue
@@ -84,12 +84,12 @@ class _Machine:
 
     @property
     def place(self) -> Place:
-        """Where the next step is to be drafted."""
+        """Return the place at which the next step is to be drafted."""
         return Place(self.party, tuple(self.talk.exchange.drafted.ids))
 
 
 class Run:
-    """One answer in virtual time: what groups and two sides have in common."""
+    """The run of one answer in virtual time: what groups and two sides have in common."""
 
     def __init__(self, machines: Sequence[_Machine], laws: Laws, weather: Weather) -> None:
         self.machines, self.confirmed_s = machines, list[float]()
@@ -125,24 +125,24 @@ class Run:
 
     @property
     def accepted(self) -> list[float]:
-        """Of each party the share of steps at which its draft was the token, the asked device first."""
+        """Return for each party the share of steps at which its draft was the token, the asked device first."""
         raise NotImplementedError
 
     @property
     def stalled(self) -> list[bool]:
-        """Of each step whether the draft of anybody but the asked device was not the token."""
+        """Return for each step whether the draft of anybody but the asked device was not the token."""
         raise NotImplementedError
 
     @property
     def roster(self) -> list[tuple[int, ...]]:
-        """Of each step the parties that had part in it beside the asked device."""
+        """Return for each step the parties that had part in it beside the asked device."""
         raise NotImplementedError
 
     def _due_s(self) -> float:
         return float("inf")
 
     def _on_time(self) -> None:
-        """Nothing waits for a time, unless a group does."""
+        """Do what is due; nothing waits for a time, unless a group does."""
 
     def _under_way(self) -> Iterator[Place]:
         return (each.decoding for each in self.machines if each.decoding is not None)
@@ -151,14 +151,14 @@ class Run:
         heapq.heappush(self._events, (at_s, next(self._order), action, decode))
 
     def _send(self, way: tuple[int, int], arrive: Callable[[], None], share: float = 1.0) -> None:
-        """From one party to another; `share` of the whole way's delay."""
+        """Send from one party to another; `share` is the part of the whole way's delay that it takes."""
         jitter = 1.0 + self._weather.jitter * self._random.uniform(-1.0, 1.0)
         at_s = max(self._arrival_s.get(way, 0.0), self.now_s + share * self._weather.delay_s * jitter)
         self._arrival_s[way] = at_s
         self._at(at_s, arrive)
 
     def _draft(self, machine: _Machine) -> None:
-        """As Drafter.draft_next: go on where there is something to draft, and break off what has gone stale."""
+        """Draft the next step where there is one, and break off a stale one, as Drafter.draft_next does."""
         exchange = machine.talk.exchange
         if machine.decoding is not None and machine.decoding.ids != machine.place.ids:
             machine.decoding, machine.cause = None, "rejected"
@@ -186,11 +186,11 @@ class Run:
         self._at(self.now_s + self._weather.hold_s, done, (machine, place))
 
     def _drafted(self, machine: _Machine, step: int, prefix: int, law: Law) -> None:
-        """What follows from a draft."""
+        """Act on a finished draft."""
         raise NotImplementedError
 
     def _came(self, machine: _Machine, step: int, prefix: int) -> None:
-        """A draft is where the answer is confirmed."""
+        """Note a draft of the current step that has come to where the answer is confirmed."""
         if step == len(self.ids) and prefix == self.machines[0].talk.exchange.confirmed.digest:
             self._last = (self.now_s, machine.causes.get(step, "pace"))
 
@@ -204,16 +204,16 @@ class Run:
 
     @staticmethod
     def _see_rejected(machine: _Machine, rollbacks: int) -> None:
-        """The next step begins behind a rejection, where there has been one since."""
+        """Note that the next step begins after a rejection, where there has been one since."""
         if machine.talk.exchange.rollbacks > rollbacks:
             machine.cause = "rejected"
 
 
 class Sides(Run):
-    """A device and its cloud: both aggregate."""
+    """The run of a device and its cloud, which both aggregate."""
 
     def __init__(self, begin: Begin, likelihoods: Sequence[NDArray[np.float64]], laws: Laws, weather: Weather) -> None:
-        """`likelihoods` are those of the question's tokens by each side's passages, the device's first."""
+        """Begin a run; `likelihoods` are those of the question's tokens by each side's passages, the device's first."""
         sides: tuple[Side, Side] = ("device", "cloud")
         self._talks = [Dialogue(side, begin) for side in sides]
         for talk, logs in zip(self._talks, likelihoods, strict=True):
@@ -225,17 +225,17 @@ class Sides(Run):
 
     @property
     def accepted(self) -> list[float]:
-        """The device's and the cloud's."""
+        """Return the share of the device's drafts and of the cloud's that were the token."""
         return [fmean(each.own for each in self._news), fmean(each.remote for each in self._news)]
 
     @property
     def stalled(self) -> list[bool]:
-        """Where the cloud's was not."""
+        """Return for each step whether the cloud's draft was not the token."""
         return [not each.remote for each in self._news]
 
     @property
     def roster(self) -> list[tuple[int, ...]]:
-        """The cloud, but where the device was alone."""
+        """Return for each step the cloud's number, or nothing where the device was alone."""
         return [() if each.source == "solo" else (1,) for each in self._news]
 
     def _begin_at(self, machine: _Machine) -> None:
@@ -269,10 +269,13 @@ class Sides(Run):
 
 
 class Group(Run):
-    """The asked device and its members, as GroupLeader and Follower carry the exchange out."""
+    """The run of the asked device and its members, as GroupLeader and Follower carry the exchange out."""
 
     def __init__(self, begin: Begin, likelihoods: Sequence[NDArray[np.float64]], laws: Laws, weather: Weather) -> None:
-        """`likelihoods` are those of the question's tokens by each party's passages, the asked device's first."""
+        """Begin a run; `likelihoods` are those of the question's tokens by each party's passages.
+
+        The asked device's come first.
+        """
         settings, rtt_s = GroupSettings(), 2 * weather.delay_s
         self._patience = Patience(settings.patience_ms / 1000, settings.reading_s or LEAST_S)
         self._begin, self._names = begin, [f"m{party}" for party in range(1, len(likelihoods))]
@@ -290,19 +293,19 @@ class Group(Run):
 
     @property
     def stalled(self) -> list[bool]:
-        """Where one of the members' was not."""
+        """Return for each step whether the draft of a member that had part in it was not the token."""
         exchange = self._leader.exchange
         return [not set(there) <= had for there, had in zip(exchange.roster, exchange.accepted, strict=True)]
 
     @property
     def accepted(self) -> list[float]:
-        """The asked device's and each member's."""
+        """Return the share of the asked device's drafts and of each member's that were the token."""
         accepted = self._leader.exchange.accepted
         return [sum(name in each for each in accepted) / len(accepted) for name in ("", *self._names)]
 
     @property
     def roster(self) -> list[tuple[int, ...]]:
-        """Those members that were not out."""
+        """Return for each step the members that had part in it."""
         return [tuple(self._names.index(name) + 1 for name in there) for there in self._leader.exchange.roster]
 
     def _found(self) -> None:
@@ -359,7 +362,7 @@ class Group(Run):
         self._draft(machine)
 
     def _receive(self, party: int, message: wire.Message) -> None:
-        """At a member."""
+        """Receive a message at a member."""
         machine, talk = self.machines[party], self._members[party - 1]
         if isinstance(message, Begin):
             machine.ready = True
@@ -376,7 +379,7 @@ class Group(Run):
         self._changed()
 
     def _take(self, machine: _Machine, message: wire.Message) -> None:
-        """A member's message, at the asked device."""
+        """Receive a member's message at the asked device."""
         name, asked = self._names[machine.party - 1], self.machines[0]
         if isinstance(message, wire.Draft) and self._leader.is_current(name, message):
             self._came(machine, message.step, message.prefix)

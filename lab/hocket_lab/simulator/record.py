@@ -21,7 +21,7 @@ BY_DEVICE, BY_CLOUD = {"both", "device"}, {"both", "cloud"}
 def record(
     device: str, cloud: str, prompts: Many[str], tokens: int, out: Path, *, keys: Path | None = None
 ) -> Recording:
-    """Ask the pair behind the endpoint `device` every prompt both ways, and each side alone; write the recording.
+    """Ask the pair at the endpoint `device` every prompt both ways, and each side alone; write the recording.
 
     A token's source says whose draft it was, which is both decisions; a side's decode times are the gaps between the
     tokens that it sends alone. Raises what the client raises.
@@ -59,6 +59,6 @@ def _accepted(tokens: Many[Token]) -> Accepted:
 
 
 def _decode_s(tokens: Many[Token]) -> list[float]:
-    """Gaps between tokens; nothing precedes the first, so it gets their mean."""
+    """Return the gaps between tokens; nothing precedes the first, so it gets their mean."""
     gaps = [max(1e-6, later.t_s - earlier.t_s) for earlier, later in pairwise(tokens)]
     return [fmean(gaps), *gaps]

@@ -1,7 +1,7 @@
-"""What a simulation replays: for every answer, which drafts were accepted and how long each took to decode.
+"""Recordings that a simulation replays: for every answer, which drafts were accepted and how long each took to decode.
 
-A JSON file (lab/docs/benchmarks.md shows one): `source` says where the values come from, and every sequence holds, step
-by step, the acceptance of each side's draft under Algorithm 1 and under coupled aggregation, and each side's seconds.
+A JSON file (lab/docs/benchmarks.md shows one): `source` says where the values come from. Every sequence holds, step by
+step, the acceptance of each side's draft under Algorithm 1 and under coupled aggregation, and each side's seconds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Decisions = Literal["independent", "coupled"]
 
 
 class Accepted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One answer's decisions: whether the draft of step t of each side became the target."""
+    """The decisions of one answer: whether the draft of step t of each side became the target."""
 
     device: list[bool]
     cloud: list[bool]
@@ -32,7 +32,7 @@ class DecodeTimes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Sequence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One answer; all lists are of one length."""
+    """A recorded answer; all lists are of one length."""
 
     independent: Accepted
     coupled: Accepted
@@ -48,7 +48,7 @@ class Sequence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def tokens(self) -> int:
-        """Steps of the answer."""
+        """Return the number of steps of the answer."""
         return len(self.decode_s.device)
 
     def accepted(self, decisions: Decisions) -> Accepted:
@@ -64,7 +64,7 @@ class Recording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Rates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of what a recording is drawn: acceptance rates in [0, 1] and seconds per draft, each (device, cloud)."""
+    """The rates that a recording is drawn from: acceptance in [0, 1] and seconds per draft, each (device, cloud)."""
 
     independent: tuple[float, float] = (0.55, 0.50)
     coupled: tuple[float, float] = (0.90, 0.85)
@@ -72,7 +72,7 @@ class Rates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def drawn(rates: Rates, tokens: int, sequences: int, seed: int) -> Recording:
-    """Decisions drawn independently of each other; a side's decode time is constant."""
+    """Return a recording with decisions drawn independently of each other; a side's decode time is constant."""
     source = random.Random(seed)
 
     def accepted(of: tuple[float, float]) -> Accepted:

@@ -1,4 +1,4 @@
-"""How long the way between the sides takes at a moment: sinusoidal jitter as in DRAGON §7.4, or a recorded series."""
+"""The round trip between the sides at a moment: sinusoidal jitter as in DRAGON §7.4, or a recorded series."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ class RoundTrip(Protocol):
     """The round trip in seconds at `now_s`; one way takes half of it."""
 
     def __call__(self, now_s: float) -> float:
-        """At least 0."""
+        """Return the round trip in seconds, at least 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sinusoid:
-    """rtt·(1 + jitter·sin(2πt/period + phase)): amplitude one fifth and period 20π s in the paper."""
+    """A sinusoid, rtt·(1 + jitter·sin(2πt/period + phase)): amplitude one fifth and period 20π s in the paper."""
 
     rtt_s: float
     jitter: float = JITTER
     phase: float = 0.0
 
     def __call__(self, now_s: float) -> float:
-        """In seconds."""
+        """Return the round trip in seconds."""
         return self.rtt_s * (1 + self.jitter * math.sin(2 * math.pi * now_s / PERIOD_S + self.phase))
 
 
@@ -46,7 +46,7 @@ class Trace:
     start: int = 0
 
     def __call__(self, now_s: float) -> float:
-        """In seconds."""
+        """Return the round trip in seconds."""
         return self.values_s[(self.start + int(now_s / self.period_s)) % len(self.values_s)]
 
 

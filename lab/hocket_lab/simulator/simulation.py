@@ -1,6 +1,6 @@
 """Two sides, a link and a clock that jumps from event to event.
 
-A draft is valid when it was made after its side had learned of every rejection of its own before it: the replayed
+A draft is valid when it was made after its side had learned of every rejection of its own before it. The replayed
 decisions alone say how many those are, so a draft carries that number as its epoch (the prefix digest of the real
 exchange). Rejection interrupts a decode at once; aggregating takes no time; messages of one direction keep order.
 """
@@ -28,7 +28,7 @@ Work = Literal["decode", "draft", "target", "switch"]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Something that took time on a side: a decode, or a message on its way from there."""
+    """A time span on a side: a decode, or a message on its way from there."""
 
     side: Side
     work: Work
@@ -40,7 +40,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What the scheduler knew at an aggregation; ΔZ is device minus cloud, positive where the cloud had better."""
+    """The scheduler's knowledge at an aggregation; ΔZ is device minus cloud, positive where the cloud was better."""
 
     now_s: float
     side: Side
@@ -52,7 +52,7 @@ class Moment:
 
 @dataclass(slots=True)
 class Outcome:
-    """What a simulated answer was like: when the device had each token, and what it took."""
+    """The outcome of a simulated answer: when the device had each token, and what it took."""
 
     token_s: list[float]
     drafts: int
@@ -68,7 +68,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class _Side:
-    """One side's drafts by step (with their epoch), what it has confirmed, and the decode under way."""
+    """The drafts of one side by step (with their epoch), what it has confirmed, and the decode under way."""
 
     accepted: list[bool]
     decode_s: list[float]
@@ -162,7 +162,7 @@ class _Run:
                 self._hand_over(name, step)
 
     def _ready(self, name: Side) -> bool:
-        """Whether the side holds both valid drafts of its next step."""
+        """Tell whether the side holds both valid drafts of its next step."""
         side, step = self.sides[name], len(self.sides[name].confirmed_s)
         if step == self._tokens:
             return False
@@ -170,7 +170,7 @@ class _Run:
         return side.own.get(step) == own and side.remote.get(step) == remote
 
     def _confirm(self, name: Side) -> None:
-        """The side learns the target of its next step; a rejected draft takes its successors with it."""
+        """Give the side the target of its next step; a rejected draft takes its successors with it."""
         side = self.sides[name]
         step = len(side.confirmed_s)
         side.confirmed_s.append(self._now_s)

@@ -16,12 +16,12 @@ Switching = Literal["never", "random", "scheduler"]
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """One way to run an answer.
+    """A way to run an answer.
 
     decisions: whose acceptances are replayed: Algorithm 1's ("independent") or those of one noise ("coupled").
     aggregators: the sides that aggregate at first; with both, each side does for itself and nothing is switched.
     switching: how the side that aggregates next is chosen.
-    ahead: whether a side drafts behind drafts that are not confirmed.
+    ahead: whether a side drafts after drafts that are not confirmed.
     """
 
     decisions: Decisions
@@ -44,7 +44,7 @@ STRATEGIES = {
 
 
 class Chooser:
-    """Chooses the side of the next aggregation."""
+    """A chooser of the side that aggregates next."""
 
     def __init__(self, switching: Switching, seed: int) -> None:
         self.scheduler = Scheduler()

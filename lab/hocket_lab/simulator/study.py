@@ -25,7 +25,7 @@ NOISE_MS = 0.01  # no difference, but for rounding
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set besides the recording."""
+    """The settings of a study besides the recording."""
 
     rtts_ms: list[float]
     strategies: list[str]
@@ -36,7 +36,7 @@ class Settings:
 
 
 def run(recording: Recording, settings: Settings, json_path: Path | None, pipeline: Path | None) -> bool:
-    """Simulate every cell, show the table, draw the pictures; returns whether every claim holds."""
+    """Simulate every cell, show the table, draw the pictures; tell whether no claim misses."""
     report = Report(asdict(settings) | {"recording": recording.source, "sequences": len(recording.sequences)})
     report.path = json_path
     cells = [(rtt_ms, name) for rtt_ms in _rtts_ms(settings) for name in settings.strategies]
@@ -104,7 +104,10 @@ def _ms_per_token(runs: Sequence[Outcome]) -> list[float]:
 
 
 def _claim(report: Report, done: Mapping[tuple[float, str], Sequence[Outcome]]) -> None:
-    """The scheduler is never worse than a fixed or random side beyond noise (paper §7.4), answer by answer."""
+    """Claim that the scheduler is never worse than a fixed or random side beyond noise (paper §7.4).
+
+    Times are compared answer by answer.
+    """
     for rtt_ms in dict.fromkeys(rtt_ms for rtt_ms, _ in done):
         for rival in ("device", "cloud", "random"):
             if (rtt_ms, rival) in done and (rtt_ms, "scheduler") in done:

@@ -28,7 +28,7 @@ _SETTINGS, _PROMPTS = "sentence_bert_config.json", "config_sentence_transformers
 
 
 class _Shape(Struct):
-    """config.json, of what is read here."""
+    """The fields of config.json that are read here."""
 
     model_type: Literal["bert"]
     hidden_act: Literal["gelu"]
@@ -53,7 +53,7 @@ class _Prompts(Struct):
 
 
 class _Module(Struct):
-    """One of modules.json."""
+    """An entry of modules.json."""
 
     type: str
     path: str
@@ -90,13 +90,13 @@ def is_bert(folder: Path) -> bool:
 
 
 class Bert(nn.Module):
-    """Token ids [texts, tokens] to vectors [texts, width], the means over each text's tokens.
+    """A BERT that maps token ids [texts, tokens] to vectors [texts, width], the means over each text's tokens.
 
-    A linear layer behind, where there is one, takes means of length 1.
+    A linear layer after it, where there is one, takes means of length 1.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Raises what reading and parsing files raise."""
+        """Load the model from a folder. Raises what reading and parsing files raise."""
         super().__init__()
         shape = _parsed(folder, "config.json", _Shape)
         self.prompts = _parsed(folder, _PROMPTS, _Prompts).prompts
@@ -120,17 +120,17 @@ class Bert(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where it computes."""
+        """Return the device that it computes on."""
         return self.words.weight.device
 
     def preprocess(self, texts: Sequence[str]) -> dict[str, Tensor]:
-        """What `forward` takes: each tensor [texts, tokens]."""
+        """Return the tensors that `forward` takes, each [texts, tokens]."""
         read = self._tokenizer.encode_batch([text.strip() for text in texts])
         ids, seen = [each.ids for each in read], [each.attention_mask for each in read]
         return {"input_ids": torch.tensor(ids), "attention_mask": torch.tensor(seen)}
 
     def forward(self, tokens: Mapping[str, Tensor]) -> Tensor:
-        """[texts, tokens] to [texts, width]."""
+        """Turn tokens [texts, tokens] into vectors [texts, width]."""
         ids, seen = tokens["input_ids"], tokens["attention_mask"]
         places = torch.arange(ids.shape[1], device=ids.device)
         rows = self.norm(self.words(ids) + self.types(torch.zeros_like(ids)) + self.positions(places))
@@ -156,7 +156,7 @@ class _Layer(nn.Module):
         self.outer_norm = weights.norm(f"{name}.output.LayerNorm")
 
     def forward(self, rows: Tensor, mask: Tensor) -> Tensor:
-        """[texts, tokens, width] to the same; `mask` [texts, 1, 1, tokens] says what is attended to."""
+        """Turn rows [texts, tokens, width] into new ones; `mask` [texts, 1, 1, tokens] says what is attended to."""
         query, key, value = (self._by_head(read(rows)) for read in (self.query, self.key, self.value))
         heads = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
         rows = self.attended_norm(self.attended(heads.transpose(1, 2).flatten(2)) + rows)
@@ -164,7 +164,7 @@ class _Layer(nn.Module):
         return out
 
     def _by_head(self, rows: Tensor) -> Tensor:
-        """[texts, tokens, width] to [texts, heads, tokens, width of a head]."""
+        """Turn rows [texts, tokens, width] into [texts, heads, tokens, width of a head]."""
         heads: Tensor = rows.unflatten(2, (self._heads, -1)).transpose(1, 2)
         return heads
 
@@ -176,7 +176,7 @@ class _Weights:
         self._file, self._eps = file, eps
 
     def embedding(self, name: str) -> nn.Embedding:
-        """Rows of the precision that they have in the file; few of them are read."""
+        """Return an embedding layer of the precision that its rows have in the file; few of them are read."""
         rows: Tensor = self._file.get_tensor(f"{name}.weight")  # type: ignore[no-untyped-call]
         layer: nn.Embedding = nn.Embedding.from_pretrained(rows)
         return layer
@@ -198,7 +198,7 @@ class _Weights:
 
 
 def _dense(folder: Path) -> Path | None:
-    """The folder of the linear layer behind the mean; None where there is none."""
+    """Return the folder of the linear layer after the mean; None where there is none."""
     modules = _parsed(folder, "modules.json", list[_Module])
     return folder / modules[len(_TYPES)].path if len(modules) > len(_TYPES) else None
 
@@ -211,7 +211,7 @@ def _read_dense(folder: Path, eps: float) -> nn.Linear | None:
 
 
 def _digest(folder: Path, length: int) -> str:
-    """Of what the weights are and how long a text may be, as of any model that sentence-transformers reads."""
+    """Return a digest of the weights and the text limit, made as for any model that sentence-transformers reads."""
     sha = hashlib.sha256(str(length).encode())
     for place, prefix in ((folder, _PREFIX), (_dense(folder), f"{len(_TYPES)}.")):
         if place is not None:

@@ -73,7 +73,7 @@ class Embedder:
         return rows
 
     def _prefix(self, kind: str) -> str:
-        """What the model wants before a text of this kind, as its own folder says."""
+        """Return the prefix that the model's own folder asks for before a text of this kind."""
         return self._model.prompts.get(kind) or ""
 
     def _tokens(self, texts: list[str]) -> Features:
@@ -93,7 +93,7 @@ class Embedder:
 
 
 def _to_round_length(tokens: Features) -> Features:
-    """One text's tokens with others behind them that are not looked at, as many as a product takes anyway."""
+    """Pad one text's tokens with masked ones, up to as many as a product takes anyway."""
     from torch.nn.functional import pad
 
     from .packed import rounded
@@ -114,14 +114,14 @@ class Reranker:
         self.fingerprint = f"sigmoid:{digest_of(self._model.state_dict(), self._model.max_seq_length)}"
 
     def score(self, query: str, texts: Sequence[str]) -> Vectors:
-        """How well each text answers the query, shape (len(texts),)."""
+        """Return how well each text answers the query, shape (len(texts),)."""
         with self._predicting:
             scores = self._model.predict([(query, text) for text in texts], batch_size=_BATCH, show_progress_bar=False)
         return np.asarray(scores, dtype=np.float32).reshape(len(texts))
 
 
 def computes_bfloat16(processor: Path = Path("/proc/cpuinfo")) -> bool:
-    """Whether this machine's processor has instructions for products of bfloat16; not where that cannot be told."""
+    """Tell whether this machine's processor has instructions for products of bfloat16; False where that is unknown."""
     try:
         flags = {*processor.read_text(encoding="utf-8").split()}
     except OSError:
@@ -139,7 +139,7 @@ def _load_embedder(name: str) -> Model:
 
 
 def _place(name: str) -> str:
-    """The folder of an embedder that was got by its name, or else the name."""
+    """Return the folder of an embedder that was fetched by this name, or else the name."""
     got = models() / name
     return str(got) if "/" not in name and got.is_dir() else name
 
@@ -157,7 +157,7 @@ def _read(place: str) -> Model:
 
 
 def _described(model: Model) -> tuple[int, str]:
-    """How wide its vectors are, and a digest of all that they depend on."""
+    """Return the width of the model's vectors, and a digest of all that they depend on."""
     from .bert import Bert
 
     if isinstance(model, Bert):
@@ -201,7 +201,7 @@ def _bundled() -> str:
 
 @contextmanager
 def _quiet_loading() -> Iterator[None]:
-    """The loader's own progress bar has no place in a log."""
+    """Hide the loader's own progress bar, which has no place in a log."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()
@@ -218,7 +218,7 @@ def _line(error: Exception) -> str:
 
 
 def digest_of(weights: Mapping[str, torch.Tensor], length: int | None) -> str:
-    """Of all that a vector depends on."""
+    """Return a digest of all that a vector depends on: the weights, and the text limit `length`."""
     sha = hashlib.sha256(str(length).encode())
     for name, tensor in sorted(weights.items()):
         sha.update(name.encode())

@@ -26,13 +26,13 @@ _PRECISIONS = (torch.float32, torch.bfloat16)
 
 
 def rounded(rows: int) -> int:
-    """The number of rows that a product of so many is computed for. Fewer than four take no less time than four."""
+    """Round a number of rows up to one that products are computed for. Fewer than four take no less time than four."""
     step = 2 if rows <= 32 else 4 if rows <= 64 else 16 if rows <= 192 else 64
     return max(4, -(-rows // step) * step)
 
 
 class PackedLinear(nn.Module):
-    """Computes what `linear` does on a CPU, without holding its weight. Raises RuntimeError where it cannot."""
+    """A layer that computes what `linear` does on a CPU, without its weight. Raises RuntimeError where it cannot."""
 
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class PackedLinear(nn.Module):
         self._packed = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach(), _ROWS)
 
     def forward(self, rows: Tensor) -> Tensor:
-        """[…, in] to […, out]."""
+        """Turn rows […, in] into […, out]."""
         number = rows.numel() // rows.shape[-1]
         more = rounded(number) - number
         if not more:
@@ -55,7 +55,7 @@ class PackedLinear(nn.Module):
 
 
 def may_make_code() -> bool:
-    """Whether the system lets this process make code at run time, which oneDNN does."""
+    """Tell whether the system lets this process make code at run time, which oneDNN does."""
     try:
         mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC).close()
     except PermissionError:
@@ -64,9 +64,9 @@ def may_make_code() -> bool:
 
 
 def pack(model: nn.Module) -> str:
-    """Replace the layers of `model`, so that it can no longer be trained or saved; none where oneDNN is wanting.
+    """Pack the layers of `model`, which can no longer be trained or saved then; none where oneDNN is missing.
 
-    Returns what is to be said of layers that stay as they are; empty where there are none.
+    Returns a line about the layers that could not be packed; empty where there are none.
     """
     if not torch.backends.mkldnn.is_available() or any(weight.device.type != "cpu" for weight in model.parameters()):
         return ""

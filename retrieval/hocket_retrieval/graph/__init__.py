@@ -1,1 +1,1 @@
-"""What documents are about: a device's knowledge graph, and a cloud's index of devices' summaries."""
+"""A device's knowledge graph of its documents, and a cloud's index of devices' summaries."""

@@ -1,6 +1,6 @@
-"""What an engine is asked of a chunk, and what is believed of its answer: names that stand in the chunk, no more.
+"""Requests to an engine for a chunk's entities, and their answers, of which only names in the chunk are believed.
 
-Nothing here waits or remembers. What the answer says of names, or beside them, is left out.
+Nothing here waits or keeps state. Whatever else the answer says, of the names or beside them, is left out.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _OPENS_SENTENCE = re.compile(r"(?:^|[.!?…:•]\s*|\n)$")
 
 
 class BadAnswer(ValueError):
-    """It is not what was asked for, or names nothing that the chunk holds; its text says why, if that is known."""
+    """An answer that is not of the requested form, or names nothing in the chunk; its text says why, where known."""
 
 
 class _Message(Struct, frozen=True):
@@ -70,7 +70,7 @@ class _Reply(Struct, frozen=True):
 
 
 def body_of(text: str, model: str, dialect: Dialect = PLAIN) -> bytes:
-    """The JSON that asks for the entities and relations of a chunk, without thinking aloud."""
+    """Return the JSON that requests the entities and relations of a chunk, without thinking aloud."""
     asked: dict[str, Any] = {
         "model": model,
         "messages": [
@@ -88,7 +88,7 @@ def body_of(text: str, model: str, dialect: Dialect = PLAIN) -> bytes:
 
 
 def reading_of(answer: bytes, text: str) -> Reading:
-    """What the answer to `body_of` says of the chunk, as far as the chunk bears it out. Raises BadAnswer."""
+    """Return the entities and relations in the answer to `body_of`, as far as the chunk has them. Raises BadAnswer."""
     reply = _parsed(answer)
     spelled = {name: found for name in reply.entities if (found := _spelled(name, text))}
     mentions = most_specific(spelled.values())
@@ -98,7 +98,10 @@ def reading_of(answer: bytes, text: str) -> Reading:
 
 
 def _parsed(answer: bytes) -> _Reply:
-    """The object in an answer, whatever is thought before it or stands around it; of several the last one."""
+    """Return the last object of the requested form in an answer, whatever thought or text is around it.
+
+    Raises BadAnswer.
+    """
     try:
         choice = msgspec.json.decode(answer, type=_Completion).choices[0]
     except (ValueError, IndexError, RecursionError):  # those of msgspec are ValueErrors
@@ -112,7 +115,7 @@ def _parsed(answer: bytes) -> _Reply:
 
 
 def _text_of(content: object) -> str:
-    """A text, or those of a list of parts without what is thought."""
+    """Return the text of a content: a string, or the text parts of a list, without those of thought."""
     if isinstance(content, list):
         texts = (part.get("text") for part in content if isinstance(part, dict) and part.get("type") in _TEXT_PARTS)
         return "".join(text for text in texts if isinstance(text, str))
@@ -120,7 +123,7 @@ def _text_of(content: object) -> str:
 
 
 def _replies(said: str) -> Iterator[_Reply]:
-    """Every object of the form that is asked for, within others too."""
+    """Yield every object of the requested form, also those within other objects."""
     at, decoder = 0, json.JSONDecoder()
     for _ in range(_MAX_BRACES):
         at = said.find("{", at)
@@ -147,9 +150,9 @@ def _related(
 
 
 def _spelled(name: str, text: str) -> str | None:
-    """An entity as the chunk has it, where it stands there as words and is neither too long nor too small.
+    """Return an entity as the chunk spells it; None if it is not there as whole words, or is too long or too short.
 
-    A capital that begins a sentence alone makes no name.
+    A capital that only begins a sentence makes no name.
     """
     entity = " ".join(_without_small_words(name.split()))
     if not _ENTITY.fullmatch(entity):
@@ -167,7 +170,7 @@ def _spelled(name: str, text: str) -> str | None:
 
 
 def _without_small_words(words: list[str]) -> list[str]:
-    """What is left between small words at the ends, without marks of the sentence."""
+    """Return the words between small words at both ends, without punctuation after the last one."""
     while words and not is_specific(_bare(words[0]).lower()):
         words = words[1:]
     while words and not is_specific(_bare(words[-1]).lower()):

@@ -1,7 +1,7 @@
-"""The graph follows the store: chunks are read one batch after another, then who has changed finds a place.
+"""The build of the graph from the store: chunks are read batch by batch, then changed entities are placed.
 
-What is still to do lies in the tables, and each step is one transaction, which waits for nobody: chunks are read before
-it. The network in memory is made from the tables when it is first wanted, and dropped when a step fails.
+The work that is left is recorded in the tables. Each step is one transaction that waits for nothing: chunks are read
+before it. The network in memory is loaded from the tables when it is first needed, and dropped when a step fails.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .tables import SCHEMA, SCHEMA_VERSION, GraphInfo, Spelling, SubgraphInfo, T
 
 
 class Extraction(NamedTuple):
-    """Who reads, in a line; chunks that are still to be read, and that the rules read in an engine's place."""
+    """A line about the extractor, and the numbers of unread chunks and of those that the rules read in its place."""
 
     fact: str
     unread: int
@@ -39,7 +39,7 @@ class Extraction(NamedTuple):
 
 @dataclass
 class Memory:
-    """What is known of the tables without asking them."""
+    """The content of the tables, cached in memory."""
 
     network: Network = field(default_factory=Network)
     keys: Keys = field(default_factory=Keys)
@@ -47,7 +47,7 @@ class Memory:
 
 
 class Graph:
-    """The graph of a store's documents, its subgraphs of at most `entities` each. All methods may be called anywhere.
+    """The graph of a store's documents, in subgraphs of at most `entities` each. Any thread may call all methods.
 
     A summary names what at least `min_documents` documents hold. `build` is for one thread at a time.
     """
@@ -69,11 +69,11 @@ class Graph:
             self.number = tables.number()
 
     def close(self) -> None:
-        """Nothing may be called any more."""
+        """Close the file; no method may be called afterwards."""
         self._file.close()
 
     def build(self, interrupted: Callable[[], bool]) -> None:
-        """Read what is still to read, and let the graph follow; what is left when `interrupted` is for another time."""
+        """Read the unread chunks and update the graph; what is left when `interrupted` is for another call."""
         while not interrupted():
             self._catch_up()
             waiting = self._waiting()
@@ -86,24 +86,24 @@ class Graph:
                     return
 
     def forget(self) -> None:
-        """Let nothing be named any more that no document holds, nor be on the disk."""
+        """Remove names that no document holds any more, from the graph and from the disk."""
         self._catch_up()
         with self._step() as (tables, memory, moment):
             self._follow(tables, memory, moment)
         self._file.purge()
 
     def is_behind(self) -> bool:
-        """Whether the store has changed since the graph followed it."""
+        """Tell whether the store has changed since the graph last followed it."""
         with self._file.reading() as connection, self._store.moment() as moment:
             return Tables(connection).state() != moment.state()
 
     def info(self) -> GraphInfo:
-        """How the graph is."""
+        """Return the state and the figures of the graph."""
         with self._file.reading() as connection:
             return self._info(Tables(connection))
 
     def extraction(self) -> Extraction:
-        """How far reading is, and who reads."""
+        """Return the progress of reading, and who reads."""
         with self._file.reading() as connection:
             tables = Tables(connection)
             unread, fallen = tables.unread_count(), tables.fallen_count()
@@ -111,13 +111,13 @@ class Graph:
         return Extraction(self._extractor.fact + in_its_place, unread, fallen)
 
     def page(self, offset: int, limit: int) -> tuple[GraphInfo, list[SubgraphInfo]]:
-        """How the graph is, and its subgraphs from the `offset`-th on."""
+        """Return the figures of the graph, and its subgraphs from the `offset`-th on."""
         with self._file.reading() as connection:
             tables = Tables(connection)
             return self._info(tables), tables.subgraphs(offset, limit)
 
     def subgraphs_of(self, chunks: Iterable[int]) -> list[int]:
-        """By chunk the subgraph that most of its entities live in; 0 where it has none."""
+        """Return for each chunk the subgraph that most of its entities are in; 0 where it has none."""
         with self._file.reading() as connection:
             return list(map(Tables(connection).subgraph_of, chunks))
 
@@ -127,7 +127,7 @@ class Graph:
             return info._replace(building=info.building or moment.state() != tables.state())
 
     def _catch_up(self) -> None:
-        """Take over what changed in the store since the state that the tables are of."""
+        """Apply what changed in the store since the state that the tables stand for."""
         with self._changing, self._file.writing() as connection, self._store.moment() as moment:
             tables, state = Tables(connection), moment.state()
             if tables.state() == state:
@@ -137,7 +137,7 @@ class Graph:
             tables.follow(np.setdiff1d(known, ids, assume_unique=True), moment.located(new), state)
 
     def _waiting(self) -> list[tuple[int, str]]:
-        """The next chunks to read, and their texts; of one that has gone meanwhile there is none."""
+        """Return (id, text) of the next chunks to read; the text of one that has gone meanwhile is empty."""
         with self._file.reading() as connection:
             ids = Tables(connection).unread(self._extractor.at_once)
         with self._store.moment() as moment:
@@ -147,7 +147,7 @@ class Graph:
     def _readings(
         self, waiting: Iterable[tuple[int, str]], interrupted: Callable[[], bool]
     ) -> Iterator[tuple[int, Reading]]:
-        """What chunks say, up to the one at which it is interrupted."""
+        """Yield what each chunk says, up to the one at which reading is interrupted."""
         for chunk, text in waiting:
             reading = self._extractor.read(text, interrupted)
             if reading is None:
@@ -165,7 +165,7 @@ class Graph:
             self._held = held
 
     def _follow(self, tables: Tables, memory: Memory, moment: Moment) -> None:
-        """What is gone goes from the network; who has changed finds a place, unless there is more to read first."""
+        """Remove gone chunks, place changed entities unless chunks are still unread, and renew summaries."""
         network = memory.network
         for chunk in tables.gone():
             network.remove(chunk)
@@ -190,7 +190,7 @@ class Graph:
         tables.put_figures(network.relations, network.modularity)
 
     def _place(self, tables: Tables, network: Network, changed: Mapping[int, int | None]) -> set[int]:
-        """Find places for who has changed; returns the subgraphs that somebody came to or left."""
+        """Place the changed entities; return the subgraphs that an entity joined or left."""
         moves = Moves(network, self._limit, tables.add_subgraph)
         if len(network.near) > 2 * len(network.home):
             divide(network, self._limit, moves)
@@ -212,7 +212,7 @@ class Graph:
 
 
 def load(tables: Tables) -> Memory:
-    """What the tables say."""
+    """Load the tables into memory."""
     memory = Memory()
     for spelling in tables.spellings():
         _keep(memory, spelling)
@@ -233,7 +233,7 @@ def _keep(memory: Memory, spelling: Spelling) -> None:
 
 
 def _take(tables: Tables, memory: Memory, chunk: int, reading: Reading) -> None:
-    """Write down what a chunk says, unless it is gone meanwhile, in place of what it said before."""
+    """Store what a chunk says in place of what it said before, unless it is gone meanwhile."""
     if not tables.begin(chunk):
         return
     memory.network.remove(chunk)

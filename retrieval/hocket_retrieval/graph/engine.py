@@ -1,7 +1,7 @@
-"""An engine that reads chunks: a server with OpenAI's API. Where it does not, the rules do, and that is told.
+"""An engine that reads chunks: a server with OpenAI's API. Where it fails, the rules read, and this is reported.
 
-One request at a time, each with a deadline of its own, and left as soon as the reading is interrupted. A server that
-has not answered FAILURES times in a row is left alone for a while, in which the rules read at once.
+Requests go one at a time, each with a deadline of its own, and are abandoned when the reading is interrupted. A server
+that has not answered FAILURES times in a row is left alone for a while, in which the rules read at once.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def extractor_of(config: GraphConfig) -> Extractor:
 
 
 class Engine:
-    """An Extractor. It is used by one thread at a time."""
+    """An Extractor that asks a server. It is used by one thread at a time."""
 
     def __init__(self, server: ServerAddress, model: str) -> None:
         self.name = model
@@ -57,18 +57,18 @@ class Engine:
 
     @property
     def at_once(self) -> int:
-        """One that was asked for, or as many as the rules read at once."""
+        """Return 1, or as many as the rules read at once while the server is left alone."""
         return BATCH_CHUNKS if self._is_alone else 1
 
     @property
     def fact(self) -> str:
-        """It says who gets the text."""
+        """Return a line that says which server gets the text, how much of it, and the last problem."""
         why = f"; {self._problem}" if self._problem else ""
         sent = f"{self._sent_bytes:,} bytes since the start"
         return f"by {self.name}: documents' text goes to {self._server.place}, {sent}{why}"
 
     def read(self, text: str, interrupted: Callable[[], bool]) -> Reading | None:
-        """What a chunk says."""
+        """Return what a chunk says, by the rules where the engine fails; None where it was `interrupted`."""
         if self._is_alone:
             return _by_rules(text, "rules: no answer")
         try:
@@ -86,7 +86,7 @@ class Engine:
         return time.monotonic() < self._alone_until_s
 
     def _ask(self, text: str, interrupted: Callable[[], bool]) -> bytes | None:
-        """The answer, or None where that was interrupted. Raises HocketError."""
+        """Return the server's answer, or None where this was interrupted. Raises HocketError."""
         connection = HttpConnection(self._server, self._context)
         thread = ThreadPoolExecutor(1, thread_name_prefix="graph engine")
         asked = thread.submit(self._exchange, connection, text)
@@ -100,7 +100,7 @@ class Engine:
         return answer
 
     def _exchange(self, connection: HttpConnection, text: str) -> bytes:
-        """The body of an answer, cut where it is too long for one. Raises HocketError."""
+        """Send a request and return the body of its answer, cut where it is too long. Raises HocketError."""
         place, until_s = self._server.place, time.monotonic() + ANSWER_S
         try:
             while True:

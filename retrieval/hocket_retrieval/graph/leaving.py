@@ -1,4 +1,4 @@
-"""What may leave in a summary: no numbers that belong to somebody, nothing that too few documents hold, no quotes."""
+"""Rules of what may leave in a summary: no personal numbers, nothing that too few documents hold, no quotes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
 def may_leave(text: str) -> bool:
-    """Whether a name or term is shorter than a quote, and no address, phone, account or plate number is in it.
+    """Tell whether a name or term is shorter than a quote and has no address, phone, account or plate number in it.
 
-    Of numbers it may hold one: a year, or two digits, beside a word that is not all capitals.
+    It may hold one number: a year, or one or two digits, beside a word that is not all capitals.
     """
     if "@" in text or "://" in text or len(whole_words(text)) >= QUOTE_WORDS:
         return False
@@ -28,19 +28,19 @@ def may_leave(text: str) -> bool:
 
 
 def shareable(named_entities: Iterable[NamedEntity], min_documents: int) -> list[NamedEntity]:
-    """Those entities that may be named outside."""
+    """Return the entities that may be named outside the device, of at least `min_documents` documents."""
     return [each for each in named_entities if each.documents >= min_documents and may_leave(each.text)]
 
 
 class Quotes:
-    """Whether words behind others make QUOTE_WORDS in a row that a document has, too."""
+    """A check for quotes: QUOTE_WORDS words in a row that a document has, too."""
 
     def __init__(self, moment: Moment) -> None:
         self._moment = moment
         self._texts: dict[tuple[str, str], list[str]] = {}  # by two words: the documents with these in a row
 
     def cross(self, before: Sequence[str], behind: Sequence[str]) -> bool:
-        """Whether a quote begins in the words `before` and ends in those `behind` them."""
+        """Tell whether a quote begins in the words `before` and ends in the words `behind`, which follow them."""
         last, first = before[1 - QUOTE_WORDS :], behind[: QUOTE_WORDS - 1]
         run = [*last, *first]
         windows = [run[at : at + QUOTE_WORDS] for at in range(len(run) - QUOTE_WORDS + 1)]

@@ -1,6 +1,7 @@
-"""Local moves: who has changed goes where modularity gains most, who lived with it follows, until nobody gains.
+"""Local moves: a changed entity goes where modularity gains most, and its partners may follow, until none gains.
 
-Two may also change places, and a subgraph may go, where that gains enough for each subgraph that it rewrites.
+Two entities may also change places, and a subgraph may be dissolved, where that gains enough for each subgraph that it
+rewrites.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Moves:
         self.moved: set[int] = set()
 
     def settle(self, changed: Iterable[int]) -> None:
-        """Find a place for these entities, and for all who gain by following, and leave no subgraph small for long."""
+        """Place these entities, and all that gain by following, and leave no subgraph small for long."""
         queue = sorted(changed)
         while queue:
             visited = self._move(queue)
@@ -34,14 +35,14 @@ class Moves:
             queue = sorted(merged.union(*(self._network.near[entity] for entity in merged)))
 
     def go(self, entity: int, there: int) -> None:
-        """Let an entity live there."""
+        """Move an entity to the subgraph `there`."""
         here = self._network.home.get(entity)
         self._network.put(entity, there)
         self.moved.add(entity)
         self.touched |= {there} if here is None else {here, there}
 
     def _move(self, queue: Iterable[int]) -> set[int]:
-        """Local moves, from these on; returns the subgraphs that who was looked at is in, or was."""
+        """Make local moves, from these entities on; return the subgraphs that the visited ones are in, or were."""
         network = self._network
         waiting = deque(queue)
         held = set(waiting)
@@ -59,7 +60,7 @@ class Moves:
         return seen
 
     def _going(self, entity: int) -> list[tuple[int, int]]:
-        """Who goes where for an entity to gain; nobody where it cannot."""
+        """Return the moves, (entity, subgraph), by which an entity gains; empty where it cannot."""
         here, weights = self._network.home.get(entity), self._network.weights(entity)
         there = self._best(entity, weights)
         if there != here:
@@ -67,7 +68,7 @@ class Moves:
         return self._exchange(entity, weights)
 
     def _followers(self, entity: int, there: int) -> set[int]:
-        """Who may gain by following when an entity goes there: its partners, and who finds room where it was."""
+        """Return who may gain once an entity goes there: its partners, and those that find room where it was."""
         network = self._network
         here = network.home.get(entity)
         others = set(network.near[entity])
@@ -76,7 +77,7 @@ class Moves:
         return {other for other in others if network.home.get(other, there) != there}
 
     def _best(self, entity: int, weights: Mapping[int, int]) -> int:
-        """Where an entity gains most; a new subgraph where it lives nowhere and has no partner with room."""
+        """Return the subgraph where an entity gains most; a new one where it has none and no partner's has room."""
         network = self._network
         here = network.home.get(entity)
         drawn = network.strength[entity] / max(network.total, 1)
@@ -95,7 +96,7 @@ class Moves:
         return self.new() if best is None else best
 
     def _exchange(self, entity: int, weights: Mapping[int, int]) -> list[tuple[int, int]]:
-        """Who goes where, if an entity gains by changing places with a member of a full subgraph."""
+        """Return the moves by which an entity gains in exchange with a member of a full subgraph; empty if none."""
         network = self._network
         here = network.home[entity]
         for there in sorted(weights, key=lambda each: (-weights[each], each)):
@@ -110,20 +111,20 @@ class Moves:
         return []
 
     def _back(self, other: int, here: int, entity: int) -> float:
-        """What it gains to go where an entity was that has taken its place."""
+        """Return what `other` gains by going `here`, which `entity` has left to take its place."""
         network = self._network
         apart = network.strength[entity] * network.strength[other] / network.total
         return self._gain(other, here, network.weights(other)) - 2 * (network.near[entity].get(other, 0) - apart)
 
     def _gain(self, entity: int, there: int, weights: Mapping[int, int]) -> float:
-        """What going elsewhere gains, in weight; of modularity it is twice that, over the total."""
+        """Return what a move gains in weight; the gain in modularity is twice that, over the total."""
         network = self._network
         here, strength = network.home[entity], network.strength[entity]
         spread = network.strengths[there] - network.strengths[here] + strength
         return weights.get(there, 0) - weights.get(here, 0) - strength / network.total * spread
 
     def _dissolve(self, subgraphs: Iterable[int]) -> set[int]:
-        """Let subgraphs go whose members gain by going up in others, one by one; returns who moved."""
+        """Dissolve subgraphs whose members gain by joining others, one by one; return those that moved."""
         moved: set[int] = set()
         for subgraph in sorted(subgraphs):
             members = sorted(self._network.members.get(subgraph, ()))
@@ -134,7 +135,7 @@ class Moves:
         return moved
 
     def _scattered(self, subgraph: int, members: list[int]) -> bool:
-        """Whether all members went elsewhere, who has most there first; where that is not worth it they are back."""
+        """Move all members elsewhere, most weight outside first; tell whether that is worth it, or else undo it."""
         network, gained = self._network, 0.0
         outside = {entity: network.strength[entity] - network.weight_to(entity, subgraph) for entity in members}
         for entity in sorted(members, key=lambda each: (-outside[each], each)):
@@ -156,7 +157,7 @@ class Moves:
         return scattered
 
     def _merge(self, subgraphs: Iterable[int]) -> set[int]:
-        """Let small subgraphs go up in others; returns who moved."""
+        """Merge small subgraphs into others; return the entities that moved."""
         moved: set[int] = set()
         for subgraph in sorted(subgraphs):
             members = sorted(self._network.members.get(subgraph, ()))
@@ -167,7 +168,7 @@ class Moves:
         return moved
 
     def _host(self, subgraph: int, members: list[int]) -> int | None:
-        """The subgraph with room that gains most by these members; of strangers only one that is small, too."""
+        """Return the subgraph with room that gains most by these members; without partners there, a small one."""
         network = self._network
         weights: Counter[int] = Counter()
         for entity in members:

@@ -1,4 +1,4 @@
-"""Which entities are named together, and in which subgraph each lives; in memory, and made anew from the mentions.
+"""The network of entities that are named together, with the subgraph of each; in memory, rebuilt from the mentions.
 
 A term that one chunk alone holds is asleep: it is in no subgraph and weighs nothing until another chunk holds it, too.
 Two entities weigh as much to each other as there are chunks that hold both; one that relates them to each other, as an
@@ -17,7 +17,7 @@ WAKES_A_TERM = 2  # chunks
 
 
 class Network:
-    """Entities by id, and those that are awake in `near`, with what they weigh to each other."""
+    """Entities by id; `near` has the weights between those that are awake."""
 
     def __init__(self) -> None:
         self.near: dict[int, dict[int, int]] = {}
@@ -34,11 +34,11 @@ class Network:
         self._inside = 0  # twice the weight within subgraphs
 
     def mark_name(self, entity: int) -> None:
-        """This one is a name: one chunk is enough for it."""
+        """Mark an entity as a name, for which one chunk is enough."""
         self._names.add(entity)
 
     def add(self, chunk: int, entities: Iterable[int], related: Iterable[tuple[int, int]] = ()) -> None:
-        """A chunk names these entities, and relates these pairs of them to each other."""
+        """Add a chunk that names these entities, and relates these pairs of them to each other."""
         named = self._named[chunk] = tuple(sorted(set(entities)))
         if pairs := frozenset((min(pair), max(pair)) for pair in related if pair[0] != pair[1]):
             self._related[chunk] = pairs
@@ -49,7 +49,7 @@ class Network:
         self._pair(chunk, 1)
 
     def remove(self, chunk: int) -> None:
-        """The chunk is gone; nothing happens where it never was."""
+        """Remove a chunk; nothing happens where it was never added."""
         self._pair(chunk, -1)
         self._related.pop(chunk, None)
         for entity in self._named.pop(chunk, ()):
@@ -60,11 +60,11 @@ class Network:
                 del self._chunks[entity]
 
     def beside(self, entity: int) -> set[int]:
-        """All who are awake in a chunk that names it, itself too."""
-        return {other for chunk in self._chunks.get(entity, ()) for other in self._awake_clock(chunk)}
+        """Return all awake entities in the chunks that name this one, itself too."""
+        return {other for chunk in self._chunks.get(entity, ()) for other in self._awake_in(chunk)}
 
     def put(self, entity: int, subgraph: int) -> None:
-        """Let an entity live in a subgraph, wherever it lived before."""
+        """Put an entity into a subgraph, wherever it was before."""
         self.leave(entity)
         self.home[entity] = subgraph
         self.members[subgraph].add(entity)
@@ -72,7 +72,7 @@ class Network:
         self._inside += 2 * self.weight_to(entity, subgraph)
 
     def leave(self, entity: int) -> None:
-        """Let an entity live nowhere."""
+        """Take an entity out of its subgraph."""
         if (subgraph := self.home.get(entity)) is None:
             return
         self._inside -= 2 * self.weight_to(entity, subgraph)
@@ -83,12 +83,12 @@ class Network:
             del self.members[subgraph], self.strengths[subgraph]
 
     def weight_to(self, entity: int, subgraph: int) -> int:
-        """What an entity weighs to the others of a subgraph."""
+        """Return the weight between an entity and the other members of a subgraph."""
         near, members = self.near[entity], self.members[subgraph]
         return sum(near[other] for other in near.keys() & members)
 
     def weights(self, entity: int) -> Mapping[int, int]:
-        """What an entity weighs to each subgraph that it has partners in."""
+        """Return the weight between an entity and each subgraph that has partners of it."""
         found: defaultdict[int, int] = defaultdict(int)
         home = self.home
         for other, weight in self.near[entity].items():
@@ -97,13 +97,13 @@ class Network:
         return found
 
     def drawn_to(self, subgraph: int) -> set[int]:
-        """All who have partners in a subgraph and live elsewhere."""
+        """Return all entities outside a subgraph that have partners in it."""
         members = self.members[subgraph]
         return {other for entity in members for other in self.near[entity]} - members
 
     @property
     def modularity(self) -> float:
-        """Of the partition as it is; 0 where nothing is named together."""
+        """Return the modularity of the current partition; 0 where no entities are named together."""
         if not self.total:
             return 0.0
         spread = sum((strength / self.total) ** 2 for strength in self.strengths.values())
@@ -112,11 +112,11 @@ class Network:
     def _wakes(self, entity: int) -> int:
         return 1 if entity in self._names else WAKES_A_TERM
 
-    def _awake_clock(self, chunk: int) -> list[int]:
+    def _awake_in(self, chunk: int) -> list[int]:
         return [entity for entity in self._named.get(chunk, ()) if entity in self.near]
 
     def _wake(self, entity: int) -> None:
-        """It weighs what its earlier chunks say."""
+        """Wake an entity, and give it the weights of its earlier chunks."""
         self.near[entity], self.strength[entity] = {}, 0
         for chunk in self._chunks[entity]:
             self._link(entity, self._partners(entity, chunk), 1)
@@ -128,13 +128,13 @@ class Network:
         del self.near[entity], self.strength[entity]
 
     def _partners(self, entity: int, chunk: int) -> list[int]:
-        """All others who are awake in a chunk that names it; those whom the chunk relates to it come twice."""
-        beside = [other for other in self._awake_clock(chunk) if other != entity]
+        """Return the other awake entities in a chunk that names this one; those related to it there come twice."""
+        beside = [other for other in self._awake_in(chunk) if other != entity]
         related = {other for pair in self._related.get(chunk, ()) if entity in pair for other in pair}
         return [*beside, *(other for other in beside if other in related)]
 
     def _pair(self, chunk: int, change: int) -> None:
-        entities = self._awake_clock(chunk)
+        entities = self._awake_in(chunk)
         for at, entity in enumerate(entities):
             self._link(entity, entities[at + 1 :], change)
         for one, other in self._related.get(chunk, ()):
@@ -142,7 +142,7 @@ class Network:
                 self._link(one, (other,), change)
 
     def _link(self, one: int, others: Iterable[int], change: int) -> None:
-        """Change what an entity weighs to others, for each time that one is given."""
+        """Change the weight between an entity and each other one, for each time that the other is listed."""
         near, home, count = self.near, self.home, 0
         own, here = near[one], self.home.get(one)
         for other in others:

@@ -16,7 +16,7 @@ Groups = list[list[int]]
 
 
 def divide(network: Network, limit: int, moves: Moves) -> None:
-    """Put every entity in a subgraph, whatever was; one that is much like an earlier one keeps its id."""
+    """Put every entity into a subgraph, anew; a subgraph that is much like an earlier one keeps its id."""
     groups = _groups(network, limit)
     for subgraph, group in zip(_subgraph_ids(groups, network.home), groups, strict=True):
         at = moves.new() if subgraph is None else subgraph
@@ -29,7 +29,7 @@ def divide(network: Network, limit: int, moves: Moves) -> None:
 
 
 def gather(network: Network, entities: Iterable[int], limit: int, moves: Moves) -> None:
-    """Put entities that live nowhere, and are more to each other than alone, in subgraphs of their own."""
+    """Put entities that have no subgraph, and are linked to each other, into new subgraphs."""
     for group in sorted(_cut(network, [entity for entity in entities if entity not in network.home], limit)):
         if len(group) > 1:
             at = moves.new()
@@ -44,7 +44,7 @@ def _groups(network: Network, limit: int) -> Groups:
 
 
 def _subgraph_ids(groups: Groups, home: Mapping[int, int]) -> list[int | None]:
-    """For each group the subgraph that most of its members were in, each for one group only; None for a new one."""
+    """Return for each group the subgraph that most of its members were in, each used once; None for a new one."""
     shared = Counter((home[entity], at) for at, group in enumerate(groups) for entity in group if entity in home)
     ids: list[int | None] = [None] * len(groups)
     taken: set[int] = set()
@@ -56,7 +56,7 @@ def _subgraph_ids(groups: Groups, home: Mapping[int, int]) -> list[int | None]:
 
 
 def _cut(network: Network, entities: Collection[int], limit: int) -> Groups:
-    """Groups of these entities, the large ones cut by the links that are within them."""
+    """Return these entities in groups of at most `limit`; larger ones are cut by the links within them."""
     done: Groups = []
     left = [_communities(network, entities)]
     while left:
@@ -70,13 +70,13 @@ def _cut(network: Network, entities: Collection[int], limit: int) -> Groups:
 
 
 def _has_links(network: Network, group: list[int]) -> bool:
-    """Whether anybody outside is named with a member."""
+    """Tell whether a member is named together with an entity outside the group."""
     inside = set(group)
     return any(other not in inside for entity in group for other in network.near[entity])
 
 
 def _packed(groups: Groups, limit: int) -> Groups:
-    """Groups that have nothing to do with others, several in one."""
+    """Join groups that have no links to others, as long as they have at most `limit` members."""
     packed: Groups = []
     for group in groups:
         if packed and len(packed[-1]) + len(group) <= limit:
@@ -108,7 +108,7 @@ def _communities(network: Network, entities: Collection[int]) -> Groups:
 
 
 def _halves(network: Network, group: list[int]) -> Groups:
-    """A group that Leiden finds no seam in: half of it, grown from its strongest member, and the rest."""
+    """Cut a group that Leiden cannot divide: one half, grown from its strongest member, and the rest."""
     inside = set(group)
     pull = dict.fromkeys(group, 0.0)
     one: list[int] = []

@@ -1,4 +1,4 @@
-"""What a chunk says, whoever reads it: the rules here, or an engine."""
+"""The reading of a chunk, whoever does it: the rules here, or an engine."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ class Reading(NamedTuple):
 
 
 class Extractor(Protocol):
-    """Who reads chunks. Another `name` reads everything anew."""
+    """A reader of chunks. Under another `name` everything is read anew."""
 
     name: str
 
     @property
     def at_once(self) -> int:
-        """How many chunks are read before they are written down."""
+        """Return how many chunks are read before the results are stored."""
 
     @property
     def fact(self) -> str:
         """A line for `hocket status`."""
 
     def read(self, text: str, interrupted: Callable[[], bool]) -> Reading | None:
-        """What a chunk says, or None where that was `interrupted`."""
+        """Return what a chunk says, or None where the reading was `interrupted`."""
 
 
 class Rules:
-    """Reads by rules of writing alone."""
+    """An Extractor that goes by rules of writing alone."""
 
     name = RULES
     at_once = BATCH_CHUNKS
     fact = "by rules"
 
     def read(self, text: str, _: Callable[[], bool]) -> Reading:
-        """What a chunk says."""
+        """Return what a chunk says."""
         return Reading(mentions(text))

@@ -1,4 +1,4 @@
-"""What a cloud asks for its devices, answered: its index of summaries, and scores of evidence."""
+"""Answers to what a cloud asks for its devices: its index of summaries, and scores of evidence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Asked = m.Keep | m.ListHeld | m.Expire | m.Match | m.Weigh
 
 
 class Federated(Protocol):
-    """A collection, as far as it is known here."""
+    """The part of a collection that is used here."""
 
     summaries: SummaryIndex
 
@@ -47,7 +47,7 @@ def answered(collection: Federated, asked: Asked) -> m.Message:
 
 
 def _held(index: SummaryIndex, asked: m.Keep) -> m.Held:
-    """What is held afterwards, also where there was no room for more: its sender is told so."""
+    """Store or drop a device's summaries; return those held afterwards, and the problem where there was no room."""
     problem = ""
     if asked.drop_all:
         index.drop(asked.device)

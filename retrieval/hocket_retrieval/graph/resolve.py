@@ -20,9 +20,9 @@ _MARKS = re.compile(r"[^\w\s]+")
 
 
 def key_of(spelling: str) -> str:
-    """What spellings of one entity have in common: lower case, no marks, the last word in the singular.
+    """Return the key that spellings of one entity share: lower case, no marks, the last word in the singular.
 
-    A name and a term have none in common.
+    A name and a term share none.
     """
     words = _MARKS.sub("", spelling.lower().replace("-", " ")).split()
     own = NAME if is_name(spelling) else ""
@@ -38,14 +38,14 @@ class Keys:
         self._like: defaultdict[str, set[str]] = defaultdict(set)  # by pattern: keys that one word tells apart
 
     def add(self, key: str, entity: int) -> None:
-        """A spelling with this key stands for this entity."""
+        """Add a spelling with this key, which stands for this entity."""
         self._entities[key] = entity
         self._spellings[key] += 1
         for pattern, _ in _patterns(key):
             self._like[pattern].add(key)
 
     def discard(self, key: str) -> None:
-        """A spelling with this key is no more."""
+        """Remove a spelling with this key."""
         self._spellings[key] -= 1
         if not self._spellings[key]:
             del self._entities[key], self._spellings[key]
@@ -53,7 +53,7 @@ class Keys:
                 self._like[pattern].discard(key)
 
     def find(self, key: str) -> int | None:
-        """The entity of this key, or of the nearest one that is the same name misspelt."""
+        """Return the entity of this key, or of the nearest key that is the same name misspelt."""
         if (found := self._entities.get(key)) is not None or not key.startswith(NAME):
             return found
         near = [(away, other) for other in self._candidates(key) if (away := _distance(key, other)) is not None]
@@ -67,7 +67,7 @@ class Keys:
 
 
 def _patterns(key: str) -> Iterator[tuple[str, str]]:
-    """(the key without one of its long words, that word); of a key of one word its first letters stay."""
+    """Yield (the key of a name with one long word cut to its first letters, that word) for each long word."""
     words = key.removeprefix(NAME).split() if key.startswith(NAME) else ()
     for place, word in enumerate(words):
         if len(word) >= MIN_FUZZY and word.isalpha():
@@ -76,7 +76,7 @@ def _patterns(key: str) -> Iterator[tuple[str, str]]:
 
 
 def _distance(key: str, other: str) -> int | None:
-    """How many letters tell two keys with a pattern in common apart; None where that is too many."""
+    """Return by how many letters two keys with a common pattern differ; None where that is too many."""
     theirs = dict(_patterns(other))
     found: list[int] = []
     for pattern, word in _patterns(key):

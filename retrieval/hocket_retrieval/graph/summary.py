@@ -1,4 +1,4 @@
-"""What is said of a subgraph: its names, its topics, and who is named together most, each in alphabetical order.
+"""The summary of a subgraph: its names, its topics, and the pairs named together most, each in alphabetical order.
 
 The order, and a fixed number of relations, keep the text as it is while ranks change. What would make five words in a
 row that a document has, too, is left out.
@@ -22,7 +22,7 @@ MIN_WEIGHT = 2  # chunks that hold both ends of a relation
 
 
 def summary(named_entities: Sequence[NamedEntity], relations: Iterable[tuple[int, int]], cross: Cross) -> str:
-    """The text of a subgraph with these entities, which may be said all, and these relations between them."""
+    """Return the summary of a subgraph with these entities, all of which may be named, and these relations."""
     texts = {each.entity: each.text for each in named_entities}
     names = sorted([each.text] for each in named_entities if is_name(each.text))
     topics = sorted([each.text] for each in named_entities if not is_name(each.text))
@@ -50,7 +50,7 @@ def strongest(network: Network, members: Iterable[int]) -> list[tuple[int, int]]
 
 
 def _unquoted(item: Sequence[str], written: list[str], cross: Cross) -> bool:
-    """Whether an item, of one text or of two, may stand behind what is written; it is written then."""
+    """Tell whether an item, of one or two texts, makes no quote after what is `written`; if so, add its words there."""
     run = list(written)
     for text in item:
         words = whole_words(text)

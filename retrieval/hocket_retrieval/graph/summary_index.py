@@ -61,7 +61,7 @@ class _Device:
 
 
 class SummaryIndex:
-    """Any thread may call it; changes take turns."""
+    """The index of devices' summaries. Any thread may call it; changes take turns."""
 
     def __init__(self, path: Path, embedder: Embedder, now: Callable[[], float] = time.time) -> None:
         """Open, or make, the file. `now` is the time of day in seconds. Raises StoreError when it is damaged."""
@@ -80,11 +80,11 @@ class SummaryIndex:
         self._loaded: dict[str, _Device] = {}
 
     def close(self) -> None:
-        """Nothing may be called any more."""
+        """Close the file; no method may be called afterwards."""
         self._database.close()
 
     def keep(self, device: str, store: str, summaries: Sequence[Summary], dropped: Collection[int] = ()) -> None:
-        """Keep new summaries or versions, and forget `dropped` ones; another store's take the place of all.
+        """Store new summaries or versions, and delete `dropped` ones; those of another `store` replace all of a device.
 
         Raises QueryError where a device has more than MAX_SUMMARIES.
         """
@@ -111,7 +111,7 @@ class SummaryIndex:
         self._forget_loaded(device)
 
     def expire(self, devices: Collection[str], keep_s: float) -> list[str]:
-        """Forget all devices but these, and those of which nothing was kept for so long; their names."""
+        """Forget the devices that are not among these, or stored nothing for `keep_s` seconds; return their names."""
         with self._lock:
             known = self._database.execute("SELECT name, kept_at FROM devices").fetchall()
         gone = [name for name, kept_at in known if name not in devices or self._now() - kept_at > keep_s]
@@ -120,13 +120,13 @@ class SummaryIndex:
         return gone
 
     def held(self, device: str) -> list[tuple[int, int]]:
-        """Id and version of what is kept of a device."""
+        """Return id and version of the stored summaries of a device."""
         with self._lock:
             rows = self._database.execute("SELECT id, version FROM summaries WHERE device = ? ORDER BY id", (device,))
             return [(id, version) for id, version in rows]
 
     def texts(self, device: str, after: int, limit: int) -> list[Summary]:
-        """What is kept of it word for word, behind an id."""
+        """Return the stored summaries of a device, with their texts, after an id."""
         query = "SELECT id, version, text FROM summaries WHERE device = ? AND id > ? ORDER BY id LIMIT ?"
         with self._lock:
             return [Summary(*row) for row in self._database.execute(query, (device, after, limit))]
@@ -192,7 +192,7 @@ class SummaryIndex:
 
 
 def _rarity(words: Sequence[str], texts: Sequence[frozenset[str]]) -> dict[str, float]:
-    """How much each word tells, by how few of the texts have it."""
+    """Return the weight of each word, by how few of the texts have it."""
     counts = {word: sum(word in text for text in texts) for word in words}
     return {word: log(1 + len(texts) / (1 + count)) for word, count in counts.items()}
 

@@ -53,7 +53,7 @@ INSERT INTO facts VALUES ('graph', '0'), ('relations', '0'), ('modularity', '0.0
 
 
 class Spelling(NamedTuple):
-    """How an entity is written."""
+    """A spelling of an entity."""
 
     id: int
     text: str
@@ -61,7 +61,7 @@ class Spelling(NamedTuple):
 
 
 class NamedEntity(NamedTuple):
-    """An entity as a summary may name it: by its commonest spelling; in how many documents and chunks it is."""
+    """An entity as a summary may name it, by its commonest spelling; with its numbers of documents and chunks."""
 
     entity: int
     text: str
@@ -70,7 +70,7 @@ class NamedEntity(NamedTuple):
 
 
 class SubgraphInfo(NamedTuple):
-    """A subgraph; how many entities it has, and documents that name one of them."""
+    """A subgraph, with the numbers of its entities and of the documents that name one of them."""
 
     id: int
     version: int
@@ -80,7 +80,7 @@ class SubgraphInfo(NamedTuple):
 
 
 class GraphInfo(NamedTuple):
-    """The whole graph; `documents` are those that are read."""
+    """The figures of the whole graph; `documents` counts those that are read."""
 
     state: int
     building: bool
@@ -100,7 +100,7 @@ class Tables:
     # --- reading ----------------------------------------------------------------------------------------------------
 
     def info(self) -> GraphInfo:
-        """How the graph is."""
+        """Return the state and the figures of the graph."""
         facts = {name: self._fact(name) for name in _FACTS}
         building = self.unread_count() > 0 or self._one("SELECT EXISTS (SELECT 1 FROM changed)") == 1
         documents = self._one(
@@ -129,11 +129,11 @@ class Tables:
         return [SubgraphInfo(*row) for row in rows]
 
     def unread_count(self) -> int:
-        """How many chunks are still to be read."""
+        """Return how many chunks are still to be read."""
         return int(self._one("SELECT count(*) FROM pending"))
 
     def fallen_count(self) -> int:
-        """How many chunks the rules read in an engine's place."""
+        """Return how many chunks the rules read in an engine's place."""
         return self._one("SELECT count(*) FROM fallen")
 
     def unread(self, limit: int) -> list[int]:
@@ -151,11 +151,11 @@ class Tables:
         return int(row[0]) if row else 0
 
     def state(self) -> str:
-        """The state of the store that the chunks are of."""
+        """Return the state of the store that the chunks are from."""
         return self._fact("store")
 
     def number(self) -> str:
-        """The graph's own, from its first day on."""
+        """Return the random number that identifies the graph, and never changes."""
         return self._fact("number")
 
     def chunks(self) -> Ids:
@@ -163,19 +163,19 @@ class Tables:
         return np.array(self._column("SELECT id FROM chunks ORDER BY id"), dtype=np.int64)
 
     def spellings(self) -> list[Spelling]:
-        """All spellings."""
+        """Return all spellings."""
         return [
             Spelling(*row) for row in self._connection.execute("SELECT id, text, entity FROM spellings ORDER BY id")
         ]
 
     def named(self) -> Iterator[tuple[int, list[int]]]:
-        """Each chunk that is read, and the entities that it names."""
+        """Yield each chunk that names entities, and these entities."""
         sql = "SELECT m.chunk, s.entity FROM mentions m JOIN spellings s ON s.id = m.spelling ORDER BY m.chunk"
         for chunk, rows in groupby(self._connection.execute(sql), itemgetter(0)):
             yield chunk, [entity for _, entity in rows]
 
     def stated(self) -> dict[int, list[tuple[int, int]]]:
-        """By chunk the pairs of entities that it relates to each other."""
+        """Return by chunk the pairs of entities that it relates to each other."""
         sql = """SELECT t.chunk, a.entity, b.entity FROM stated t JOIN spellings a ON a.id = t.one
                  JOIN spellings b ON b.id = t.other ORDER BY t.chunk"""
         return {
@@ -184,15 +184,15 @@ class Tables:
         }
 
     def homes(self) -> list[tuple[int, int]]:
-        """Each entity that lives in a subgraph, and that subgraph."""
+        """Return each entity that is in a subgraph, and that subgraph."""
         return self._connection.execute("SELECT id, subgraph FROM entities WHERE subgraph IS NOT NULL").fetchall()
 
     def gone(self) -> list[int]:
-        """Chunks that are no more."""
+        """Return the removed chunks that the network does not know of yet."""
         return self._column("SELECT chunk FROM gone")
 
     def changed(self) -> dict[int, int | None]:
-        """Entities that gained or lost a mention, and where each lives."""
+        """Return the entities that gained or lost a mention, and the subgraph of each."""
         sql = "SELECT c.entity, e.subgraph FROM changed c JOIN entities e ON e.id = c.entity"
         return dict(self._connection.execute(sql).fetchall())
 
@@ -211,22 +211,22 @@ class Tables:
     # --- writing ----------------------------------------------------------------------------------------------------
 
     def follow(self, gone: Ids, new: Iterable[tuple[int, str, int]], state: str) -> None:
-        """Take over what went from the store, and what came: (chunk, document, ordinal); it has now this `state`."""
+        """Apply what the store removed and added, (chunk, document, ordinal), up to this `state` of it."""
         self._connection.executemany("DELETE FROM chunks WHERE id = ?", ((id,) for id in gone.tolist()))
         self._connection.executemany("INSERT INTO chunks VALUES (?, ?, ?)", new)
         self._connection.execute("UPDATE facts SET value = ? WHERE name = 'store'", (state,))
 
     def add_entity(self) -> int:
-        """A new entity."""
+        """Add an entity, and return its id."""
         return int(self._connection.execute("INSERT INTO entities DEFAULT VALUES").lastrowid or 0)
 
     def add_spelling(self, text: str, entity: int) -> int:
-        """A new spelling of an entity."""
+        """Add a spelling of an entity, and return its id."""
         sql = "INSERT INTO spellings (text, entity) VALUES (?, ?)"
         return int(self._connection.execute(sql, (text, entity)).lastrowid or 0)
 
     def read_by(self, extractor: str) -> None:
-        """Let this one read what the last one read, if that was another, and what it did not answer for."""
+        """Queue chunks for this extractor: all that another one read, and those for which it had no answer."""
         sql = "UPDATE facts SET value = ? WHERE name = 'extractor' AND value <> ?"
         if self._connection.execute(sql, (extractor, extractor)).rowcount:
             self._connection.execute("INSERT OR IGNORE INTO pending SELECT id FROM chunks")
@@ -234,7 +234,7 @@ class Tables:
         self._connection.execute("INSERT OR IGNORE INTO pending SELECT chunk FROM fallen WHERE NOT answered")
 
     def begin(self, chunk: int) -> bool:
-        """Whether a chunk is still to be read; from now on it is not, and says nothing yet."""
+        """Tell whether a chunk is still to be read; mark it as read, without any content yet."""
         if not self._connection.execute("DELETE FROM pending WHERE chunk = ?", (chunk,)).rowcount:
             return False
         for table in ("mentions", "stated", "fallen"):
@@ -242,21 +242,21 @@ class Tables:
         return True
 
     def add_mentions(self, chunk: int, spellings: Iterable[int]) -> None:
-        """What a chunk names."""
+        """Store the spellings that a chunk names."""
         rows = ((chunk, spelling) for spelling in spellings)
         self._connection.executemany("INSERT INTO mentions (chunk, spelling) VALUES (?, ?)", rows)
 
     def add_stated(self, chunk: int, pairs: Iterable[tuple[int, int]]) -> None:
-        """Which of its spellings a chunk relates to each other."""
+        """Store the pairs of spellings that a chunk relates to each other."""
         rows = ((chunk, one, other) for one, other in pairs)
         self._connection.executemany("INSERT INTO stated (chunk, one, other) VALUES (?, ?, ?)", rows)
 
     def add_fallen(self, chunk: int, *, answered: bool) -> None:
-        """The rules read a chunk in an engine's place, which has `answered`, and badly, or has not."""
+        """Record that the rules read a chunk in an engine's place, which `answered` badly or not at all."""
         self._connection.execute("INSERT INTO fallen VALUES (?, ?)", (chunk, answered))
 
     def prune(self) -> list[Spelling]:
-        """Delete what no chunk names any more, of the changed entities; returns the spellings that went."""
+        """Delete changed entities' spellings that no chunk names, and entities without any; return these spellings."""
         sql = """SELECT s.id, s.text, s.entity FROM changed c JOIN spellings s ON s.entity = c.entity
                  WHERE NOT EXISTS (SELECT 1 FROM mentions m WHERE m.spelling = s.id) ORDER BY s.id"""
         spellings = [Spelling(*row) for row in self._connection.execute(sql)]
@@ -268,11 +268,11 @@ class Tables:
         return spellings
 
     def add_subgraph(self) -> int:
-        """A new subgraph; its id was never used before."""
+        """Add a subgraph, and return its id, which was never used before."""
         return int(self._connection.execute("INSERT INTO subgraphs DEFAULT VALUES").lastrowid or 0)
 
     def settle(self, homes: Iterable[tuple[int, int | None]]) -> None:
-        """Entities and where they live from now on; subgraphs without any go, and nothing is changed any more."""
+        """Store the subgraphs of entities, drop empty subgraphs, and clear the list of changed entities."""
         self._connection.executemany(
             "UPDATE entities SET subgraph = ? WHERE id = ?", ((subgraph, entity) for entity, subgraph in homes)
         )
@@ -286,18 +286,18 @@ class Tables:
             self._step()
 
     def clear_gone(self) -> None:
-        """Nobody asks for these any more."""
+        """Clear the list of removed chunks."""
         self._connection.execute("DELETE FROM gone")
 
     def put_summary(self, subgraph: int, summary: str) -> None:
-        """What may be said of a subgraph; a change is a new version."""
+        """Store the summary of a subgraph; a change is a new version."""
         sql = """UPDATE subgraphs SET summary = ?, version = version + 1
                  WHERE id = ? AND (summary <> ? OR version = 0)"""
         if self._connection.execute(sql, (summary, subgraph, summary)).rowcount:
             self._step()
 
     def put_figures(self, relations: int, modularity: float) -> None:
-        """Figures of the whole."""
+        """Store the figures of the whole graph."""
         sql = "UPDATE facts SET value = ? WHERE name = ?"
         self._connection.executemany(sql, ((str(relations), "relations"), (repr(modularity), "modularity")))
 

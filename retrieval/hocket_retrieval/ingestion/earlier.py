@@ -1,4 +1,4 @@
-"""A folder that an earlier hocket wrote: until version 6 its queue and its graph were in the documents' file.
+"""The migration of a folder of an earlier hocket: until version 6 its queue and graph were in the documents' file.
 
 They move into files of their own before that file is opened. A process that dies in the middle leaves the old file as
 it was, and the next one begins again.
@@ -62,7 +62,7 @@ def _take_graph(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _new(path: Path, schema: str, version: int) -> sqlite3.Connection:
-    """A file that is made anew, whatever is there."""
+    """Make a new file, whatever is there, and connect to it."""
     for part in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
         part.unlink(missing_ok=True)
     keep_private(path)

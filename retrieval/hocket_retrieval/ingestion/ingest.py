@@ -1,4 +1,4 @@
-"""Files into the store: read in a sandbox, cut, embed, put. Knows nothing of searching.
+"""Ingestion of files: read in a sandbox, cut, embedded, and put into the store. Knows nothing of searching.
 
 What is to do lies in the queue and what is done in the store, so a process that dies in the middle is followed by one
 that goes on: a file leaves the queue when it is in the store, and vectors are kept batch by batch. A file at which the
@@ -51,10 +51,10 @@ log = structlog.get_logger(__name__)
 
 
 class Ingester:
-    """Reads what is accepted, on the thread that calls `run`.
+    """An ingester of what is accepted, on the thread that calls `run`.
 
-    `commit` puts a document that is still wanted. `settle` hears what a job added, and tells how many documents it
-    removed for that.
+    `commit` stores a document that is still wanted. `settle` gets the names of what a job added, and returns how many
+    documents it removed for them.
     """
 
     def __init__(
@@ -89,9 +89,9 @@ class Ingester:
         self._lanes = [Lane(size, ahead, self._read, self._wake.set) for size, ahead in LANES]
 
     def accept(self, paths: Sequence[Path], job: Job) -> None:
-        """Queue the files at `paths` and in folders there, whatever happens to the process; on any thread.
+        """Queue the files at `paths` and in folders there, so that a crash loses none; on any thread.
 
-        What cannot be found goes into the job's report.
+        Paths that cannot be found go into the job's report.
         """
         walk = Walk(paths)
         with self._accepting:
@@ -129,7 +129,7 @@ class Ingester:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether no `run` does anything any more."""
+        """Tell whether `stop` was called, so that no `run` does anything any more."""
         return self._stopped.is_set()
 
     def close(self) -> None:
@@ -155,7 +155,7 @@ class Ingester:
     # --- on the thread of `run` -------------------------------------------------------------------------------------
 
     def _begin(self, rest: Job) -> None:
-        """Take up what the store still has to do."""
+        """Take up the stale documents and the files that are still queued."""
         with self._accepting:
             self._arrive()
             with self._store.moment() as moment:
@@ -210,7 +210,7 @@ class Ingester:
         return True
 
     def _without_removed(self, batch: Sequence[Share]) -> list[Share]:
-        """Of files that were removed while they were read nothing more is embedded."""
+        """Return a batch without files that were removed while they were read: nothing more of them is embedded."""
         drafts = {id(share.draft): share.draft for share in batch if not share.draft.file.stale}
         gone = [draft for draft in drafts.values() if draft.file.name not in self._waiting]
         for draft in gone:
@@ -219,7 +219,7 @@ class Ingester:
         return [share for share in batch if not any(share.draft is draft for draft in gone)]
 
     def _active(self) -> list[Lane]:
-        """What may be read now: alone, at what a process has died before; then what searches wait for; then all."""
+        """Return the lanes to read now: files at which a process died; or else stale documents; or else all others."""
         for lane in (self._suspects, self._stale):
             if lane:
                 return [lane]
@@ -297,13 +297,13 @@ class Ingester:
             job.on_end(error)
 
     def _report(self, batch: Sequence[Share]) -> None:
-        """Every job hears of a file of its own in the batch, or for which file it waits."""
+        """Report progress to every job: a file of its own in the batch, or the file that it waits for."""
         own = {id(share.draft.job): share.draft.file.name for share in reversed(batch)}
         for job in self._jobs:
             job.advance(own.get(id(job), batch[0].draft.file.name), waiting=id(job) not in own)
 
     def _embed(self, batch: Sequence[Share]) -> None:
-        """Make the vectors that are missing, and keep them at once."""
+        """Make the vectors that are missing, and store them at once."""
         texts = {share.draft.digests[n]: (share.draft, n) for share in batch for n in range(share.first, share.last)}
         with self._store.moment() as moment:
             missing = moment.missing(list(texts))
@@ -329,7 +329,7 @@ class Ingester:
     # --- on the threads of the lanes --------------------------------------------------------------------------------
 
     def _read(self, entry: Entry, sandboxes: Sandboxes) -> Draft | None:
-        """A file as a draft; None when there is nothing to do. Raises DocumentError."""
+        """Read a file as a draft; None when there is nothing to do. Raises DocumentError."""
         file, job = entry
         path = Path(file.name)
         if file.name not in self._waiting:  # removed meanwhile
@@ -354,7 +354,7 @@ class Ingester:
         return replace(self._draft(entry, document, parsed.spans), notice=parsed.notice)
 
     def _reread(self, entry: Entry, _: Sandboxes) -> Draft | None:
-        """A stored document as a draft, without its file; None when it was removed meanwhile.
+        """Return a stored document as a draft, without reading its file; None when it was removed meanwhile.
 
         One whose file an earlier hocket read differently counts as changed when its file is ingested again.
         """
@@ -376,7 +376,7 @@ class Ingester:
             return moment.document(name) is not None
 
     def _can_be_recognised(self, name: str) -> bool:
-        """Whether pages of a stored file were passed over for want of what is installed now."""
+        """Tell whether pages of a stored file were skipped for want of text recognition that is installed now."""
         return recognition.is_installed() and recognition.REMEDY in self._skipped.reason(name)
 
     def _is_stored(self, name: str, sha256: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""What somebody asked to be read: how far it is, and what became of it. Knows no files and no stores."""
+"""An ingestion job: its progress, and its result. Knows no files and no stores."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _STORING_S = 1 / 2_000  # a chunk, until then
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a job is. `chunks_total` and `left_s` are estimates; the latter is 0 while nothing tells.
+    """The progress of a job. `chunks_total` and `left_s` are estimates; the latter is 0 while there is no basis.
 
     `chunks_done` have their vectors. When all have, what is left is to take the last files into the store.
-    `name` is the file at hand; while the job is `waiting` that is another job's.
+    `name` is the current file; while the job is `waiting` that is another job's.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Progress:
 
 @dataclass(slots=True)
 class Report:
-    """What a job did; `errors` are (file, one line), `skipped` files of a folder that are of no known type.
+    """The result of a job; `errors` are (file, one line), `skipped` counts files of a folder of unknown types.
 
     `removed` documents of a folder are those whose files are gone. `notices` are lines about what was not read.
     """
@@ -55,7 +55,7 @@ OnEnd = Callable[[Exception | None], None]
 
 
 class Job:
-    """Files asked for together. `on_end` is called once: with None when all are done, else with what broke in."""
+    """Files requested together. `on_end` is called once: with None when all are done, else with the exception."""
 
     def __init__(self, on_progress: OnProgress = lambda _: None, on_end: OnEnd = lambda _: None) -> None:
         self.report = Report()
@@ -74,29 +74,29 @@ class Job:
 
     @property
     def is_done(self) -> bool:
-        """Whether no file is left."""
+        """Tell whether no file is left."""
         return not self._left
 
     def add(self, files: Iterable[Queued]) -> None:
-        """These are part of it."""
+        """Add files to the job."""
         for file in files:
             self._files += 1
             self._left += 1
             self._unread_bytes += file.size
 
     def on_open(self, file: Queued, chunks: int) -> None:
-        """A file has been read; so many chunks are to embed."""
+        """Count a file as read, and the chunks of it that are to be embedded."""
         self._unread_bytes -= file.size
         self._read_bytes += file.size
         self._chunks += chunks
 
     def embedded(self, chunks: int) -> None:
-        """So many of them have their vectors."""
+        """Count so many chunks as embedded."""
         self._chunks_done += chunks
 
     @contextmanager
     def storing(self, name: str, chunks: int) -> Iterator[Callable[[int], None]]:
-        """What is inside takes the chunks of a file into the store, and says how many are there."""
+        """Yield a function that takes how many chunks of a file are stored so far; at the end all count as stored."""
         began_s, stored, storing_s = time.perf_counter(), self._chunks_stored, self._storing_s
 
         def on_stored(count: int) -> None:
@@ -111,14 +111,14 @@ class Job:
             on_stored(chunks)
 
     def closed(self, file: Queued, *, unread: bool) -> None:
-        """A file is done with; `unread` where it was not opened."""
+        """Count a file as done; `unread` where it was not opened."""
         self._left -= 1
         if unread:
             self._unread_bytes -= file.size
         self.report.seconds = time.perf_counter() - self._started
 
     def advance(self, name: str, *, waiting: bool = False) -> None:
-        """Say how far it is."""
+        """Report the progress of the job."""
         per_byte = self._chunks / self._read_bytes if self._read_bytes else _CHUNKS_PER_BYTE
         total = self._chunks + round(self._unread_bytes * per_byte)
         done = self._files - self._left
@@ -126,7 +126,7 @@ class Job:
         self._on_progress(Progress(name, done, self._files, self._chunks_done, total, left_s, waiting))
 
     def _left_s(self, total: int) -> float:
-        """By the pace so far of what leads to the vectors, and by that of storing."""
+        """Estimate the seconds left, by the pace so far of all that leads to the vectors, and by that of storing."""
         embedding_s = time.perf_counter() - self._started - self._storing_s
         chunk_s = self._storing_s / self._chunks_stored if self._chunks_stored else _STORING_S
         embedded, stored = self._chunks_done, self._chunks_stored

@@ -1,4 +1,4 @@
-"""Files of a size are read one after another, a few ahead of what is embedded, beside those of other sizes."""
+"""Queues of files by their size: each is read in order, a few files ahead of what is embedded, beside the others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .waiting import Queued
 
 
 class Entry(NamedTuple):
-    """A file to read, and who asked for it."""
+    """A file to read, and the job that asked for it."""
 
     file: Queued
     job: Job
@@ -41,11 +41,11 @@ class Lane:
         return bool(self._waiting or self._in_work)
 
     def add(self, entry: Entry) -> None:
-        """Read this one, too, when those before it are read."""
+        """Queue a file, which is read after those before it."""
         self._waiting.append(entry)
 
     def ready(self, busy: set[str]) -> Iterator[tuple[Entry, Future[Draft | None]]]:
-        """What has been read, in order; others are begun, unless their names are among the `busy` ones."""
+        """Yield the files that have been read, in order; begin others, unless their names are among the `busy` ones."""
         while self._waiting and len(self._in_work) < self._ahead and self._waiting[0].file.name not in busy:
             entry = self._waiting.popleft()
             busy.add(entry.file.name)
@@ -57,7 +57,7 @@ class Lane:
             yield self._reading.popleft()
 
     def leave(self, name: str) -> None:
-        """A file of this lane is done with."""
+        """Count a file of this lane as done."""
         self._in_work.discard(name)
 
     def clear(self) -> None:

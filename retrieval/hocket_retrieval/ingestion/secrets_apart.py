@@ -44,16 +44,16 @@ _BEFORE_KEY = re.compile(
 
 
 class SecretError(DocumentError):
-    """This file is a secret, or a pair's own, and no document."""
+    """A file that is a secret, or a pair's own, and no document."""
 
 
 def has_secret_name(name: str) -> bool:
-    """Whether a file of this name is a key, or holds passwords, by custom."""
+    """Tell whether a file of this name is by custom a key, or holds passwords."""
     return _NAMES.fullmatch(name.casefold()) is not None
 
 
 def why_apart(path: Path) -> str:
-    """Why a file or folder is no document, by where it lies and what it is called; empty where it may be one."""
+    """Return why a file or folder is no document, by its place and its name; empty where it may be one."""
     real = Path(os.path.realpath(path))
     if any(has_secret_name(name) for name in {path.name, real.name}) and not real.is_dir():
         return "its name is that of a secret: give it another name if it is none"
@@ -63,7 +63,7 @@ def why_apart(path: Path) -> str:
 
 
 def is_of_pair(path: Path) -> bool:
-    """Whether a real path is, or lies in, a pair's keys, stores or records, or is one of the files of its folder."""
+    """Tell whether a real path is, or lies in, a pair's keys, stores or records, or is a file of its folder."""
     below = path
     for folder in path.parents:
         if _has(folder, STORE_FILE):
@@ -75,13 +75,16 @@ def is_of_pair(path: Path) -> bool:
 
 
 def check_content(path: str, data: bytes) -> None:
-    """Raises SecretError for a file that begins with a private key."""
+    """Raise SecretError for a file that begins with a private key."""
     if begins_with_private_key(data):
         raise SecretError(f"{path}: it begins with a private key", "keys are no documents")
 
 
 def begins_with_private_key(data: bytes) -> bool:
-    """In UTF-8 or UTF-16, behind a mark of the encoding, blank lines, comments and certificates."""
+    """Tell whether a file begins with a private key, in UTF-8 or UTF-16.
+
+    A byte order mark, blank lines, comments and certificates may come before it.
+    """
     head = data[:HEAD_BYTES].removeprefix(b"\xff\xfe").removeprefix(b"\xfe\xff").replace(b"\0", b"")
     in_certificate = False
     for line in head.removeprefix(b"\xef\xbb\xbf").splitlines():
@@ -97,7 +100,7 @@ def begins_with_private_key(data: bytes) -> bool:
 
 
 def _is_home(folder: Path) -> bool:
-    """Whether it is a pair's folder: `hocket up` makes one of these files, and these folders."""
+    """Tell whether a folder is a pair's: `hocket up` makes one of these files, and these folders."""
     is_used = any(os.path.isdir(folder / name) for name in ("keys", "run", "logs"))
     return is_used and any(_has(folder, name) for name in PAIR_FILES)
 

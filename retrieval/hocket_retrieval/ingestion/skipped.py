@@ -1,4 +1,4 @@
-"""What was passed over when files were read last, and why: one small SQLite file beside the document store.
+"""Files that were skipped at their last reading, with the reasons: one small SQLite file beside the document store.
 
 An entry stays until its file is read, or looked for in vain, or forgotten by whoever removes documents.
 """
@@ -18,25 +18,25 @@ _SURPLUS = """DELETE FROM skipped
 
 
 class SkippedFiles:
-    """Names and reasons; from any thread."""
+    """Names of skipped files, with the reasons; any thread may use it."""
 
     def __init__(self, path: Path) -> None:
         """Open, or make, the file. Raises StoreError when it is damaged or of a later version."""
         self._file = SqliteFile(path, 1, lambda _: _SCHEMA, "move it away; it is made anew")
 
     def put(self, entries: Iterable[tuple[str, str]]) -> None:
-        """These were not read, for these reasons: (name, reason), the newest of each."""
+        """Record files that were not read, (name, reason); the newest reason of each counts."""
         self._put((name, reason, False) for name, reason in entries)
 
     def read(self, name: str, notice: str) -> None:
-        """A file was read; `notice` says what of it was not, empty where all was."""
+        """Record that a file was read; `notice` says what of it was not, empty where all was."""
         if notice:
             self._put([(name, notice, True)])
         else:
             self._delete("DELETE FROM skipped WHERE name = ?", name)
 
     def unchanged(self, name: str) -> None:
-        """A file is as it was when it was read: what was said of it then holds."""
+        """Record that a file has not changed since it was read: what was noted about a part of it still holds."""
         self._delete("DELETE FROM skipped WHERE name = ? AND NOT in_part", name)
 
     def forget(self, paths: Sequence[str], spared: Iterable[str] = ()) -> None:
@@ -51,13 +51,13 @@ class SkippedFiles:
                 )
 
     def reason(self, name: str) -> str:
-        """Why a file, or a part of it, was passed over; empty where nothing is known of that."""
+        """Return why a file, or a part of it, was skipped; empty where nothing is known of that."""
         with self._file.reading() as connection:
             row = connection.execute("SELECT reason FROM skipped WHERE name = ?", (name,)).fetchone()
         return str(row[0]) if row else ""
 
     def page(self, offset: int, limit: int) -> tuple[list[tuple[str, str]], int]:
-        """(name, reason) of at most `limit` from the `offset`-th on, by name; and how many there are."""
+        """Return (name, reason) of at most `limit` files from the `offset`-th on, by name, and how many there are."""
         with self._file.reading() as connection:
             sql = "SELECT name, reason FROM skipped ORDER BY name LIMIT ? OFFSET ?"
             rows = connection.execute(sql, (limit, offset)).fetchall()

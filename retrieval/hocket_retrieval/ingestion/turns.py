@@ -1,4 +1,4 @@
-"""Passages of several documents take turns at being embedded, so that a small one waits for no large one."""
+"""Turns of several documents at having passages embedded, so that a small one waits for no large one."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Share(NamedTuple):
 
     @property
     def is_last(self) -> bool:
-        """Whether the draft has no chunk behind these."""
+        """Tell whether the draft has no chunk after these."""
         return self.last == len(self.draft.spans)
 
 
@@ -57,7 +57,7 @@ class Turns:
         self._waiting.append(Share(draft, 0, len(draft.spans)))
 
     def take(self, limit: int) -> list[Share]:
-        """At most `limit` chunks, SHARE of each draft in turn; empty when there are none."""
+        """Take at most `limit` chunks, SHARE of each draft in turn; empty when there are none."""
         taken: list[Share] = []
         while self._waiting and limit > 0:
             draft, first, last = self._waiting.popleft()
@@ -69,7 +69,7 @@ class Turns:
         return taken
 
     def drop(self, draft: Draft) -> None:
-        """Forget what is left of one."""
+        """Drop the chunks that are left of a draft."""
         self._waiting = deque(share for share in self._waiting if share.draft is not draft)
 
     def clear(self) -> None:

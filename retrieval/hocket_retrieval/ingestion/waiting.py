@@ -31,15 +31,15 @@ class WaitingFiles:
     """The queue at `path`; any thread may use it."""
 
     def __init__(self, path: Path) -> None:
-        """Open, or make, it. Raises StoreError when it is damaged or of a later version."""
+        """Open, or make, the file. Raises StoreError when it is damaged or of a later version."""
         self._file = SqliteFile(path, SCHEMA_VERSION, lambda _: SCHEMA, "move it away and ingest the files again")
 
     def close(self) -> None:
-        """Nothing may be called any more."""
+        """Close the file; no method may be called afterwards."""
         self._file.close()
 
     def files(self) -> list[Queued]:
-        """All of them, in their order."""
+        """Return all queued files, in their order."""
         with self._file.reading() as connection:
             rows = connection.execute("SELECT name, root, size, attempts FROM queue ORDER BY rowid")
             return [Queued(*row) for row in rows]
@@ -63,11 +63,11 @@ class WaitingFiles:
             connection.executemany("DELETE FROM queue WHERE name = ?", ((name,) for name in names))
 
     def attempt(self, name: str) -> None:
-        """A file is about to be read; who dies before `survived` has died of it, perhaps."""
+        """Record that a file is about to be read: a process that dies before `survived` may have died of it."""
         with self._file.writing() as connection:
             connection.execute("UPDATE queue SET attempts = attempts + 1 WHERE name = ?", (name,))
 
     def survived(self, name: str) -> None:
-        """It has been read, or refused."""
+        """Record that the process survived a file, which it has read or refused."""
         with self._file.writing() as connection:
             connection.execute("UPDATE queue SET attempts = 0 WHERE name = ?", (name,))

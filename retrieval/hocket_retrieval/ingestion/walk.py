@@ -1,4 +1,4 @@
-"""Which files a path names, and their bytes: nothing outside a named folder, nothing that might never end."""
+"""The files that a path names, and their bytes: nothing outside a named folder, nothing that might never end."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NO_WAITING = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class Walk:
-    """What was found: `files` to read, how many of each unknown type are `skipped`, and `errors`, (file, one line).
+    """The files at some paths: `files` to read, `skipped` ones counted by unknown type, and `errors`, (file, one line).
 
     `passed_over` are names of what is not read, with the reason.
     """
@@ -46,7 +46,7 @@ class Walk:
 
     @property
     def files(self) -> list[Queued]:
-        """Each once, in their order."""
+        """Return each file once, in their order."""
         return list(self._found.values())
 
     @property
@@ -139,12 +139,12 @@ def read_bytes(path: Path, root: str = "") -> bytes:
 
 
 def reason_of(path: Path, error: DocumentError) -> str:
-    """What an error says of a file, without the file's name."""
+    """Return what an error says of a file, without the file's name."""
     return str(error).removeprefix(f"{shown(path)}: ")
 
 
 def is_gone(path: Path) -> bool:
-    """Whether there is certainly no such file; one that may not be looked at is not gone."""
+    """Tell whether there is certainly no such file; one that may not be looked at is not gone."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -155,7 +155,7 @@ def is_gone(path: Path) -> bool:
 
 
 def _why(file: Path) -> str:
-    """Why a file of a folder is not read."""
+    """Return why a file of a folder is not read."""
     if is_picture(file):
         return f"a picture, and {MISSING}: {REMEDY}"
     kind = shown(Path(file.suffix.lower())) if file.suffix else ""
@@ -182,7 +182,7 @@ def _check_place(path: Path, real: str, root: str) -> None:
 
 
 def _check_kind(path: Path, found: os.stat_result) -> int:
-    """The file's size."""
+    """Return the size of a file. Raises DocumentError for what is no regular file, or too large."""
     if not stat.S_ISREG(found.st_mode):  # a pipe or a device might never end
         raise DocumentError(f"{shown(path)}: no regular file", "copy what it holds into one")
     if found.st_size > MAX_FILE_BYTES:
@@ -223,7 +223,7 @@ def _is_left_out(folder: Path, rules: Sequence[str]) -> bool:
 
 
 def _matches(name: str, rules: Sequence[str], kind: str) -> bool:
-    """Whether a line of a `.hocketignore` fits a name; those that end in "/" are of folders alone."""
+    """Tell whether a line of a `.hocketignore` fits a name; lines that end in "/" are for folders alone."""
     return any(fnmatchcase(name, rule.removesuffix("/")) for rule in rules if kind or not rule.endswith("/"))
 
 
@@ -239,7 +239,7 @@ def _rules(file: Path) -> list[str]:
 
 
 def has_entries(path: Path) -> bool:
-    """Whether it is a folder that may be listed and is not empty."""
+    """Tell whether a path is a folder that may be listed and is not empty."""
     try:
         with os.scandir(path) as entries:
             return next(entries, None) is not None

@@ -1,4 +1,4 @@
-"""A process gives up, for good, all that parsing needs none of: root's rights, its memory's readers, system calls.
+"""Confinement of a parsing process: it gives up, for good, root's rights, its memory's readers, and system calls.
 
 Only calls that read, write, take memory and wait are left; all others are not there. None of these names another
 process, a file or a socket, so that a parser that is taken over has its pipes alone. The filter is a program for the
@@ -44,7 +44,7 @@ class _Program(ctypes.Structure):
 
 
 def confine() -> list[str]:
-    """Give all up, for every thread; returns what this system does not let go, each a line for a log."""
+    """Give all of these up, for every thread; return what this system does not let go, each as a line for a log."""
     kept = [] if _without_root() else ["it stays root: this system gives no other user"]
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # a change of the user would undo it
@@ -54,7 +54,7 @@ def confine() -> list[str]:
 
 
 def _without_root() -> bool:
-    """Whether this process is not root's any more."""
+    """Give up root's rights; tell whether this process has none any more."""
     if os.geteuid():
         return True
     try:

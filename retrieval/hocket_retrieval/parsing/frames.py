@@ -1,4 +1,4 @@
-"""What goes over the pipes between a sandbox and the process in it: messages in msgpack, each behind its length.
+"""Messages over the pipes between a sandbox and the process in it: msgpack, each after its length.
 
 Only the sandbox's ends have a deadline: the process in it, which may open no file, may poll none.
 """
@@ -21,7 +21,7 @@ Places = Annotated[list[tuple[int, Annotated[str, Meta(max_length=MAX_PLACE_CHAR
 
 
 class Asked(Struct, frozen=True, array_like=True):
-    """Read the file at `path`, whose `size` bytes come behind this, within so much processor time."""
+    """A request to read the file at `path`, whose `size` bytes follow it, within so much processor time."""
 
     path: str
     size: int
@@ -61,11 +61,11 @@ class Refused(Struct, frozen=True, array_like=True, tag=True):
 
 
 class Outgrown(Struct, frozen=True, array_like=True, tag=True):
-    """There was not memory enough."""
+    """An answer that there was not memory enough."""
 
 
 class TimedPipe:
-    """Reads from, or writes to, an end of a pipe until a moment of the monotonic clock."""
+    """An end of a pipe that is read, or written, until a moment of the monotonic clock."""
 
     def __init__(self, pipe: IO[bytes], until_s: float) -> None:
         self._descriptor = pipe.fileno()
@@ -73,7 +73,7 @@ class TimedPipe:
         os.set_blocking(self._descriptor, False)
 
     def read(self, size: int) -> bytes:
-        """So many bytes; fewer where the other end is gone. Raises TimeoutError."""
+        """Read so many bytes; fewer where the other end is gone. Raises TimeoutError."""
         parts: list[bytes] = []
         while size:
             try:
@@ -88,7 +88,7 @@ class TimedPipe:
         return b"".join(parts)
 
     def write(self, data: bytes) -> None:
-        """All of it. Raises TimeoutError, and OSError where the other end is gone."""
+        """Write all data. Raises TimeoutError, and OSError where the other end is gone."""
         left = memoryview(data)
         while left:
             try:
@@ -97,7 +97,7 @@ class TimedPipe:
                 self._wait(select.POLLOUT)
 
     def flush(self) -> None:
-        """Nothing is kept back."""
+        """Do nothing: no data is kept back."""
 
     def _wait(self, event: int) -> None:
         poll = select.poll()

@@ -1,4 +1,4 @@
-"""What a file may take in the process that reads it, and in the one that recognises text."""
+"""Limits for a file in the process that reads it, and in the one that recognises text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Limits(NamedTuple):
-    """Of one process in a sandbox. One that is over `worn_bytes` is begun anew, before its next file lacks memory."""
+    """The limits of one process in a sandbox. One over `worn_bytes` is restarted, before its next file lacks memory."""
 
     memory_bytes: int
     worn_bytes: int

@@ -1,4 +1,4 @@
-"""Where in a file the parts of a text stand: an outline's places, each with the offset from where it holds. Pure."""
+"""The outline of a text: the places of its parts in the file, each with the offset from where it holds. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OWN = re.compile(r'(?:\A|, )(?:event|task|entry|contact) (?:\d+|"[^"]*")\Z')
 
 
 def joined(sections: Iterable[Section]) -> tuple[str, Outline]:
-    """The text of all sections and its outline; behind MAX_PLACES nothing is known of a place."""
+    """Return the text of all sections and its outline; beyond MAX_PLACES no places are known."""
     parts: list[str] = []
     outline: list[tuple[int, str]] = []
     size, last = 0, ""
@@ -43,9 +43,9 @@ def joined(sections: Iterable[Section]) -> tuple[str, Outline]:
 
 
 def borders(outline: Outline) -> Borders:
-    """Where a passage had better end: at headings, pages, sheets and slides.
+    """Return where passages had better end: at headings, pages, sheets and slides.
 
-    And where it has to: at rows of a table, events and contacts. Of more than MAX_ROWS several share passages, since
+    And where they have to: at rows of a table, events and contacts. Of more than MAX_ROWS several share passages, since
     each takes a vector.
     """
     is_row = [bool(_ROW.search(place) or _OWN.search(place)) for _, place in outline]
@@ -70,7 +70,7 @@ def place_of(outline: Outline, start: int, end: int) -> str:
 
 
 def is_sound(outline: Sequence[tuple[int, str]], size: int) -> bool:
-    """Whether it can be that of a text of this size: offsets in it that grow, and a place in one line at each."""
+    """Tell whether an outline fits a text of this size: growing offsets in it, and a place in one line at each."""
     offsets = [offset for offset, _ in outline]
     grows = all(before < behind for before, behind in pairwise(offsets))
     inside = not offsets or 0 <= offsets[0] <= offsets[-1] < size
@@ -78,7 +78,7 @@ def is_sound(outline: Sequence[tuple[int, str]], size: int) -> bool:
 
 
 def _rows(first: re.Match[str], place: str) -> str:
-    """One place for the rows from one place to another of the same table."""
+    """Return one place for the rows from one place to another of the same table."""
     last, table = _ROW.search(place), first.string[: first.start("row")]
     if last is None or place[: last.start("row")] != table or first.string == place:
         return first.string

@@ -57,10 +57,10 @@ class PlainText(NamedTuple):
 
 
 def read(path: Path, data: bytes, recognise: Recognise | None = None) -> PlainText:
-    """The text of `data`, the bytes of the file at `path`; its suffix says how. Raises DocumentError and MemoryError,
-    and ImportError where the program that reads it does not load.
+    """Return the text of `data`, the bytes of the file at `path`; its suffix says how to read them.
 
     `recognise` finds the text in pictures and scanned pages; None where nothing is installed that does.
+    Raises DocumentError and MemoryError, and ImportError where the program that reads it does not load.
     """
     pictures = Pictures(recognise)
     title, sections, notice = _content(path, data, pictures)
@@ -88,12 +88,12 @@ def _content(path: Path, data: bytes, pictures: Pictures) -> Content:
 
 
 def is_supported(path: Path) -> bool:
-    """Whether the suffix is of a type that can be read."""
+    """Tell whether the suffix is of a type that can be read."""
     return path.suffix.lower() in _READERS and (not is_picture(path) or recognition.is_installed())
 
 
 def is_picture(path: Path) -> bool:
-    """Whether all its text has to be recognised."""
+    """Tell whether a file is a picture, all of whose text has to be recognised."""
     return path.suffix.lower() in FORMATS
 
 
@@ -136,7 +136,7 @@ def _line(text: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """Normalized, without control characters, lone surrogates, and a table's wide padding."""
+    """Return a text normalized, without control characters, lone surrogates, and a table's wide padding."""
     text = normalize(text.encode("utf-8", "replace").decode("utf-8"))
     text = re.sub(r"[\x00-\x08\x0e-\x1f\x7f\ufeff]", "", text.replace("\r\n", "\n").replace("\r", "\n"))
     for white, less in ((r"[^\S\n]{32,}", " "), (r"(?:[^\S\n]*\n){3,}", "\n\n")):
@@ -145,7 +145,7 @@ def _clean(text: str) -> str:
 
 
 def _attached(name: str, data: bytes, pictures: Pictures) -> Content | None:
-    """What is attached to a mail, where somebody reads it; a mail in a mail is no file of its own."""
+    """Read an attachment of a mail; None where no reader takes it. A mail in a mail is no file of its own."""
     path = Path(name)
     suffix = path.suffix.lower()
     if suffix not in _READERS or suffix in _MAILS:

@@ -1,4 +1,4 @@
-"""Documents are parsed in a process of their own, with limits of memory, processor time and time, and no way out.
+"""A sandbox that parses documents in a process with limits of memory, processor time and time, and no way out.
 
 The process, sandboxed.py, is kept for the next document and begun anew after a breach. It gets the bytes of a file
 over a pipe, since it can open none. What it answers is checked like anything that comes from outside.
@@ -53,7 +53,7 @@ class Parsed(NamedTuple):
 
 
 class Scanned(DocumentError):
-    """It has pages without text that can be recognised. `parsed` is what it says without them, if anything."""
+    """A document that has pages whose text must be recognised. `parsed` is what it says without them, if anything."""
 
     def __init__(self, text: str, remedy: str = "", parsed: Parsed | None = None) -> None:
         super().__init__(text, remedy)
@@ -61,7 +61,7 @@ class Scanned(DocumentError):
 
 
 class Sandbox:
-    """One process to read with, begun when it is first needed. It holds to the `limits`.
+    """A process to read with, started when it is first needed, which keeps to the `limits`.
 
     `read` one at a time, always on the same thread, since the process ends with it; `close` on any.
     """
@@ -128,7 +128,7 @@ class Sandbox:
 
 
 def _start(limits: Limits) -> subprocess.Popen[bytes]:
-    """A process that has loaded its parsers. Raises Unavailable."""
+    """Start a process, and wait until it has loaded its parsers. Raises Unavailable."""
     process = subprocess.Popen(
         [
             sys.executable,
@@ -172,7 +172,7 @@ def _warn_once(why: str) -> None:
 
 
 def _exchange(process: subprocess.Popen[bytes], asked: bytes, data: bytes, wait_s: float) -> tuple[bool, bytes | None]:
-    """Whether it took longer, and the answer; None when the process ended, or had to be ended, before it."""
+    """Send a request; return whether `wait_s` passed, and the answer: None if the process ended or has to be ended."""
     until_s = time.monotonic() + wait_s
     try:
         write_frame(TimedPipe(_pipe(process.stdin), until_s), asked, data)
@@ -184,7 +184,7 @@ def _exchange(process: subprocess.Popen[bytes], asked: bytes, data: bytes, wait_
 
 
 def _checked(path: Path, reading: ReadDocument) -> Parsed:
-    """What was read, when it is what a sound process says. Raises DocumentError."""
+    """Check that an answer is what a sound process says, and return it. Raises DocumentError."""
     borders = reading.borders
     grows = all(a < b if number % 2 == 0 else a <= b for number, (a, b) in enumerate(pairwise(borders)))
     if len(borders) % 2 or not grows or (borders and not 0 <= borders[0] < borders[-1] <= len(reading.text)):

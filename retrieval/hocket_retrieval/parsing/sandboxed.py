@@ -103,7 +103,7 @@ def _was_asked(recognise: Recognise | None) -> bool:
 
 
 def _load_parsers() -> None:
-    """Every codec and parser, and what those import and begin when they are first used."""
+    """Load every codec and parser, and what those import and begin when they are first used."""
     logging.disable()
     warnings.simplefilter("ignore")
     for name in _LAZY:
@@ -116,7 +116,7 @@ def _load_parsers() -> None:
 
 
 def _loaded_recogniser() -> Recogniser:
-    """With all that it loads when it is first used, for a picture of each kind and for a page."""
+    """Return a recogniser with all that it loads when it is first used, for a picture of each kind and for a page."""
     from PIL import Image, ImageDraw
 
     recogniser, drawn = Recogniser(), Image.new("RGB", (320, 96), "white")
@@ -132,7 +132,7 @@ def _loaded_recogniser() -> Recogniser:
 
 
 def _lock_in(limits: Limits = READING) -> list[str]:
-    """Returns what this system does not let it give up."""
+    """Give up all that is not needed; return what this system does not let the process give up."""
     with suppress(OSError):  # where memory runs out for all, this process goes first
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     for limit in (resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC, resource.RLIMIT_CORE, resource.RLIMIT_NOFILE):
@@ -142,13 +142,13 @@ def _lock_in(limits: Limits = READING) -> list[str]:
 
 
 def _let_run(seconds: float) -> None:
-    """Be ended when that much more processor time is used."""
+    """Limit this process to that much more processor time, after which the system ends it."""
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + seconds) + 1, hard))
 
 
 def _is_over(size: int, statm: int) -> bool:
-    """Whether this process takes more memory than that, by its opened statm."""
+    """Tell whether this process takes more than `size` bytes of memory, by its opened statm."""
     pages = int(os.pread(statm, 64, 0).split()[0])
     return pages * resource.getpagesize() > size
 

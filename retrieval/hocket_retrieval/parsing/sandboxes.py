@@ -1,4 +1,4 @@
-"""The processes in which one file after another is read: one for all, and one that recognises text where need is."""
+"""The processes in which one file after another is read: one for all, and one that recognises text where needed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .sandbox import Parsed, Sandbox, Scanned
 
 
 class Sandboxes:
-    """`read` one at a time, always on the same thread; `close` on any."""
+    """Two sandboxes, without and with text recognition. `read` one at a time, on the same thread; `close` on any."""
 
     def __init__(self) -> None:
         self._plain = Sandbox()

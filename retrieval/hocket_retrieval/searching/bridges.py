@@ -49,7 +49,7 @@ class Trail(NamedTuple):
 
 
 def trail_of(query: str, best: HasNames, score: float) -> Trail | None:
-    """Make the second search behind the best passage for a question, of this score; None where one step is enough."""
+    """Return the second search after a question's best passage, of this score; None where one step is enough."""
     language = detect(whole_words(query))
     rest, names = _rest(query, best, language), _names(query, best)
     if not rest or not names:

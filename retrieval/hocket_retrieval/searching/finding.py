@@ -42,7 +42,7 @@ class Sought(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A chunk, its score, and its rank, which is a part of that (scoring.py)."""
+    """A chunk, its score, and its rank, which is a part of the score (scoring.py)."""
 
     chunk: Chunk
     score: float
@@ -50,9 +50,9 @@ class Found(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The best of different windows, one more than was wanted, and what was left out for newer ones.
+    """The best chunks of different windows, one more than was wanted, and documents left out for newer ones.
 
-    The question's form of this number is what it is about.
+    `form` is the number of the question's form that the question is about.
     """
 
     found: list[Found]
@@ -61,7 +61,7 @@ class Step(NamedTuple):
 
 
 class Finding:
-    """Searches of one moment by one scorer, `within` some folders or all; who asks reads windows of `size` chunks."""
+    """Searches of one state of a store by one scorer, `within` some folders or all, for windows of `size` chunks."""
 
     def __init__(
         self, moment: Moment, scoring: Scoring, scorer: str, within: tuple[str, ...] = (), size: int = 1
@@ -94,7 +94,7 @@ class Finding:
         return Step(found, settled.older, form)
 
     def led(self, trail: Trail, step: Step, sought: Callable[[str], Sought]) -> Found | None:
-        """Find the best passage of another document that a trail leads to, perhaps one that was found; None without.
+        """Find the best passage of another document that a trail leads to, perhaps one already found; None without.
 
         It scores no more than the passage that led to it: a chain is no stronger than its first link. `sought` embeds
         a text, which takes the most time, and is called only where there is such a passage.
@@ -113,7 +113,7 @@ class Finding:
         return lead and Found(lead, min(trail.score, self._score(asked, lead)))
 
     def _rare(self, text: str) -> str:
-        """The words of a text that are not in MAX_COUNTED chunks: others cost the most time, and lead to nothing."""
+        """Return the words of a text that fewer than MAX_COUNTED chunks have: others cost most and lead to nothing."""
         found = telling_words(text)[: 2 * MAX_TERMS]
         return " ".join(word for word in found if self._moment.frequency(word, MAX_COUNTED) < MAX_COUNTED)
 
@@ -149,7 +149,7 @@ class Finding:
             yield Candidate(chunk, cosine, _text(begins[chunk.document]))
 
     def _of_different_windows(self, found: Iterable[Found]) -> Iterator[Found]:
-        """The first of each window."""
+        """Yield the first chunk of each window."""
         seen: set[str] = set()
         for each in found:
             if (text := self.text(each.chunk)) not in seen:
@@ -158,10 +158,11 @@ class Finding:
 
 
 def fuse(by_words: Mapping[int, float], by_meaning: Mapping[int, float]) -> list[int]:
-    """Ids by MEANING times the cosine, and for the rest BM25 as a share of its best; ties by the words' ranking.
+    """Rank ids by MEANING times the cosine, and for the rest BM25 as a share of its best; ties by the words' ranking.
 
-    What is not among the nearest has the cosine of the last of these: it has no more. What is best by words is not
-    behind what has no word and is nearer by at most NEARER: an embedder that is sure must not hide a name.
+    An id that is not among the nearest gets the cosine of the last of these, the most that it can have. The best id by
+    words ranks no lower than one without any of the words that is nearer by at most NEARER: an embedder that is sure
+    must not hide a name.
     """
     best, least = max(by_words.values(), default=1.0), min(by_meaning.values(), default=0.0)
     weights = {
@@ -181,7 +182,7 @@ def _text(chunk: Chunk | None) -> str:
 
 
 def _different(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-    """The first chunk of each text, or where its file is gone the next one of that text whose file is not."""
+    """Yield the first chunk of each text; where its file is gone, the next one of that text whose file is not."""
     left, seen = iter(chunks), set[str]()
     while (chunk := next(left, None)) is not None:
         if chunk.text in seen:

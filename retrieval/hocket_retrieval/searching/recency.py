@@ -71,7 +71,7 @@ class Settled(NamedTuple):
 
 
 def settle(query: str, found: Sequence[Candidate]) -> Settled:
-    """Leave out what is of another time than is asked for, or older than what says the same."""
+    """Leave out candidates of another time than is asked for, or older than one that says the same."""
     said = {*whole_words(query)}
     everything = list(range(len(found)))
     if (period := asked_period(query)) is not None:
@@ -108,7 +108,7 @@ def _newest(query: str, found: Sequence[Candidate]) -> Settled:
 
 
 class _AskedWords(dict[int, frozenset[str]]):
-    """The words of a question, by their stems, that a candidate has, by its number; few candidates are looked at."""
+    """The stems of the question's words that each candidate has, by its number; only some candidates are looked at."""
 
     def __init__(self, query: str, found: Sequence[Candidate]) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ class _AskedWords(dict[int, frozenset[str]]):
 
 
 def _of_period(period: Period, found: Sequence[Candidate]) -> list[int]:
-    """The candidates of this time and of no known one, where one of this time is near; else none."""
+    """Return the candidates of this time and of no known one, where one of this time is near; else none."""
     best = max((each.score for each in found), default=0.0)
     of = [_written(each) for each in found]
     in_time = [one is not None and one.year > 0 and period.holds(one) for one in of]
@@ -146,7 +146,7 @@ def time_of(found: Candidate) -> Period | None:
 
 
 def _written(found: Candidate) -> Period | None:
-    """The fullest time that is said above a passage, or in full where its document begins."""
+    """Return the fullest time that is given above a passage, or in full where its document begins."""
     place = found.chunk.place.partition("§ ")[2]
     above = [period_in(each) for each in (place, PurePath(found.chunk.document).stem, found.chunk.title)]
     begins = period_in(found.beginning[:BEGINNING])

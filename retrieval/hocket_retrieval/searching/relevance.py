@@ -53,7 +53,7 @@ _LEAST = 1e-6  # of a probability
 
 
 def scorer_of(embedder: str) -> str:
-    """Name what these probabilities mean, beside an embedder of this name."""
+    """Return the name of the scorer that gives these probabilities, with an embedder of this fingerprint."""
     meant = f"{embedder} {BY_EMBEDDER.get(embedder, SHIPPED)}"
     return f"probability:{hashlib.sha256(meant.encode()).hexdigest()[:16]}"
 
@@ -88,7 +88,7 @@ class Telling(NamedTuple):
         return self.share(above | frozenset(words(text))), self.share(above)
 
     def probability(self, cosine: float, text: str, names: str) -> float:
-        """Return that of a passage, in (0, 1), which stands below these names."""
+        """Return the probability, in (0, 1), that a passage below these names answers."""
         inputs = cosine, *self.shares(text, names)
         within, across = _log_odds(self.calibrated.within, *inputs), self.calibrated.across
         if across is None or language_of(text) == self.language:

@@ -22,7 +22,7 @@ class Ranked(NamedTuple):
 
 
 class Scoring:
-    """Scores passages by any of `names`, the best first: two sides that use one of the same name score alike."""
+    """A scorer of passages by any of `names`, the best first: two sides that use one of the same name score alike."""
 
     def __init__(self, embedder: Embedder, reranker: Reranker | None) -> None:
         self._reranker = reranker

@@ -1,4 +1,4 @@
-"""One query, ranked passages, and scores of passages that were found before.
+"""A search for one query: ranked passages, and scores of passages that were found before.
 
 `score` is the probability, in [0, 1], that a passage answers (relevance.py), or the re-ranker's: it orders the passages
 and means the same on every machine with the same `scorer`. A daemon offers what needs no re-ranker as well, for a pair
@@ -60,7 +60,7 @@ class SearchResult:
 
 
 class Searcher:
-    """Answers queries from a store; from any thread. `subgraphs_of` tells the subgraphs of chunks."""
+    """A searcher that answers queries from a store, on any thread. `subgraphs_of` returns the subgraphs of chunks."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class Searcher:
     def _read(
         self, finding: Finding, found: Sequence[Found], k: int, led: Found | None, *, behind: bool
     ) -> list[Passage]:
-        """The best `k`; the chunk that they lead to stands `behind` the first, or takes the last place of several."""
+        """Return the best `k`; the chunk that they lead to goes `behind` the first, or takes the last place."""
         if led is None or k < 1 or not (behind or k > 1):
             return self._passages(found[:k], finding)
         others = [each for each in found if each.chunk.id != led.chunk.id]
@@ -194,5 +194,5 @@ def _check_each(given: Sequence[object], passages: int, what: str) -> None:
 
 
 def _leading(passage: Passage, to: Passage) -> Passage:
-    """A passage with the one that it leads to, which a model has to read together with it."""
+    """Return a passage joined with the one that it leads to: a model has to read both together."""
     return replace(passage, text=f"{passage.text}\n\n{headed(to)}", led=(to,))

@@ -39,7 +39,7 @@ class Sentence:
 
 
 def extract(embedder: Embedder, query: str, passages: Sequence[Passage], count: int) -> list[Sentence]:
-    """At most `count` sentences of `passages` that are about as near as the nearest, which is first; all different."""
+    """Return at most `count` different sentences of `passages`: the nearest, then those that are about as near."""
     found: dict[str, str] = {}
     for passage in passages:
         for text in _sentences(passage.text):
@@ -54,7 +54,7 @@ def extract(embedder: Embedder, query: str, passages: Sequence[Passage], count: 
 
 
 def _sentences(text: str) -> list[str]:
-    """Those with enough words, each on one line."""
+    """Return the sentences of a text that have enough words, each on one line."""
     text = _NUMBERED.sub("- ", text) if len(_NUMBERED.findall(text)) > 1 else text
     parts = [part for start, end in sentences(text) for part in _rows(text[start:end])]
     return [line for line, is_row in _named(parts) if len(line.split()) >= (MIN_IN_ROW if is_row else MIN_WORDS)]
@@ -76,7 +76,7 @@ def _unmarked(line: str) -> str:
 
 
 def _named(parts: Iterable[tuple[str, bool]]) -> Iterator[tuple[str, bool]]:
-    """The same, with the names of the columns in a table's rows where a row without a digit names them."""
+    """Yield the parts, with the names of columns in a table's rows where a row without a digit gives them."""
     names = list[str]()
     for line, is_row in parts:
         cells = line.split(CELL) if is_row else []

@@ -28,7 +28,7 @@ class Surveyed(NamedTuple):
 
 
 def survey(moment: Moment, text: str, suffixes: Sequence[str], within: tuple[str, ...]) -> Surveyed:
-    """The documents within some folders that have all words of `text` that tell something; all where it is empty."""
+    """Return the documents within some folders that have all significant words of `text`; all where it is empty."""
     names, whole = _having(moment, text, within) if text else (_inside(moment, within), True)
     wanted = frozenset(suffix.lower() for suffix in suffixes)
     kept = sorted(name for name in names if not wanted or _suffix(name) in wanted)

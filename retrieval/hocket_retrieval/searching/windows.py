@@ -19,7 +19,7 @@ from ..text.heads import headed
 
 
 def size_of(words: int, chunk_words: int) -> int:
-    """Chunks in a window of at most so many words; at least one."""
+    """Return the number of chunks in a window of at most so many words; at least one."""
     return max(1, words // chunk_words)
 
 
@@ -32,7 +32,7 @@ def window(moment: Moment, document: str, ordinal: int, size: int) -> list[Chunk
 
 
 def text_of(run: Sequence[Chunk]) -> str:
-    """What a reader of a window reads."""
+    """Return the text of a window as it is read."""
     return "\n".join(chunk.text for chunk in run)
 
 
@@ -42,7 +42,7 @@ def text_around(moment: Moment, chunk: Chunk, size: int) -> str:
 
 
 def following(moment: Moment, after: int, limit: int, size: int) -> list[tuple[int, str]]:
-    """(id of its first chunk, how a model reads it) of windows behind the chunk `after`; empty behind the last."""
+    """Return (first chunk's id, text as a model reads it) of windows after the chunk `after`; empty after the last."""
     found = list[tuple[int, str]]()
     while not found and (rows := moment.texts(after, limit)):
         for id, document, ordinal in moment.located(np.array([id for id, _ in rows])):

@@ -1,8 +1,8 @@
-"""The questions that wait for an answer: a few threads serve them, and whoever asks has a turn.
+"""The queues of questions that wait for an answer: a few threads serve them, and clients take turns.
 
-No asker has all the threads, so that one who has asked for nothing is answered at once. A line has MAX_WAITING
-questions at most. When all lines together have MAX_TOTAL, the longest loses its newest, so that one who has nothing
-waiting is always taken.
+No client has all the threads, so that a client without a question under way is answered at once. The queue of a
+client has MAX_WAITING questions at most. When all queues together have more than MAX_TOTAL, the longest loses its
+newest question, so that a client with nothing waiting is always accepted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ END_S = 1.0  # for what is being answered at the end
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """`answer` is called on one of the threads, or `refuse` instead of it, on any."""
+    """A waiting question: `answer` is called on one of the threads, or `refuse` instead of it, on any."""
 
     asker: str | bytes
     id: bytes
@@ -34,7 +34,7 @@ class Waiting:
 
 
 class Answering:
-    """Every question is answered or refused, once. Everything but the answering is done at once, on any thread."""
+    """Threads that answer or refuse each question once. All but the answering is done at once, on any thread."""
 
     def __init__(self) -> None:
         self._turns: Turns[str | bytes, Waiting] = Turns()
@@ -47,12 +47,12 @@ class Answering:
 
     @property
     def load(self) -> int:
-        """Questions that wait or are being answered."""
+        """Return the number of questions that wait or are being answered."""
         with self._news:
             return len(self._turns) + self._running.total()
 
     def ask(self, question: Waiting) -> None:
-        """Take a question, or refuse it, or another one for it."""
+        """Queue a question; without room refuse it, or another one in its place."""
         with self._news:
             surplus = self._put(question)
             self._news.notify()
@@ -60,14 +60,14 @@ class Answering:
             surplus.refuse(Busy("too many requests are waiting already"))
 
     def drop(self, asker: str | bytes, id: bytes) -> None:
-        """Nobody waits for this question of `asker`'s any more; one that has not begun is refused."""
+        """Withdraw a question of `asker`; one that has not begun is refused."""
         with self._news:
             dropped = self._turns.drop(asker, lambda question: question.id == id)
         for question in dropped:
             question.refuse(Cancelled("nobody waits for this any more"))
 
     def close(self) -> None:
-        """Answer what waits, and end the threads; one that does not come to its end is left to itself."""
+        """Answer what waits, and end the threads; a thread that does not end in time is left running."""
         with self._news:
             self._open = False
             self._news.notify_all()
@@ -92,7 +92,7 @@ class Answering:
                     self._news.notify_all()  # another thread may take the asker's next, and all end behind the last
 
     def _next(self) -> Waiting | None:
-        """Wait for the question whose turn it is; None when there will be none any more."""
+        """Wait for the question whose turn it is; None after `close`, once none is left."""
         with self._news:
             while (question := self._turns.take(self._busy())) is None:
                 if not self._open and not len(self._turns):

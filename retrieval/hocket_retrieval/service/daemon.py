@@ -58,7 +58,7 @@ TAKEN = (m.Ingest, m.Drop, *get_args(Question))
 
 
 class Daemon:
-    """One retrieval daemon. `start`, then `serve` until `stop`, then `close`."""
+    """A retrieval daemon. `start`, then `serve` until `stop`, then `close`."""
 
     def __init__(self, config: RetrievalConfig) -> None:
         self._config = config
@@ -96,7 +96,7 @@ class Daemon:
         self._inbox.put(self._service.reload)
 
     def close(self) -> None:
-        """End jobs at their next batch, answer what is being answered, refuse the rest, and let everything go."""
+        """End jobs at their next batch, answer what is being answered, refuse the rest, and release everything."""
         self._stopped.set()
         self._jobs.stop()
         if self._collection:

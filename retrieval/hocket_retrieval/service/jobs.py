@@ -1,4 +1,4 @@
-"""Ingestions that are asked for over the bus: taken down at once, carried out in turns, each told how far it is."""
+"""Ingestions requested over the bus: recorded at once, carried out in turns, each with reports of its progress."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ Answer = Callable[[m.Message], None]
 
 
 class Jobs:
-    """`ask` on the thread of the bus; `work` on one of its own, until `stop`.
+    """A queue of ingestions: `ask` on the thread of the bus; `work` on one of its own, until `stop`.
 
-    Another thread looks for the files and writes them down, so that no ingestion is in memory alone for longer than
-    that takes. Its first Progress says that it is written down.
+    Another thread looks for the files and records them on the disk, so that no ingestion is in memory alone for longer
+    than that takes. The first Progress of an ingestion says that it is recorded.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Jobs:
         self._stopped = threading.Event()
 
     def ask(self, answer: Answer, message: m.Ingest) -> None:
-        """Refuse an ingestion at once when that can be, else have it taken down."""
+        """Refuse an ingestion at once where that is possible, else have it recorded."""
         if self._asked.qsize() >= MAX_WAITING:
             answer(error_message(Busy(f"{MAX_WAITING} ingestions are waiting already"), message.request))
         elif relative := [path for path in message.paths if not path.startswith("/")]:
@@ -53,13 +53,13 @@ class Jobs:
             self._asked.put((answer, message))
 
     def stop(self) -> None:
-        """Let `work` return when the collection is stopped, too; ingestions that are not taken down are refused."""
+        """Let `work` return when the collection is stopped, too; ingestions that are not recorded are refused."""
         self._stopped.set()
         self._asked.put(None)
         self._due.set()
 
     def work(self, collection: Collection) -> None:
-        """Finish what an earlier process left to do, or a changed embedder or chunk length demands; then what comes."""
+        """Finish what an earlier process left, or a changed embedder or chunk length requires; then do what arrives."""
         taking = threading.Thread(target=self._take_down, args=(collection,), name="take down", daemon=True)
         taking.start()
         while not self._stopped.is_set():
@@ -119,7 +119,7 @@ def _is_behind(collection: Collection) -> bool:
 
 @contextmanager
 def errors_answered(answer: Answer, request: bytes) -> Iterator[None]:
-    """Whatever goes wrong inside becomes one Error; the daemon lives on."""
+    """Answer any failure inside with one Error; the daemon lives on."""
     try:
         yield
     except HocketError as error:
@@ -130,7 +130,7 @@ def errors_answered(answer: Answer, request: bytes) -> Iterator[None]:
 
 
 def stopping() -> Unavailable:
-    """What a daemon that ends answers."""
+    """Return the error that a stopping daemon answers with."""
     return Unavailable("the retrieval daemon is stopping", "try again when it is back")
 
 

@@ -1,4 +1,4 @@
-"""Memory goes back to the system once work is over: malloc keeps what it was given, for work that may never come."""
+"""Return of memory to the system once work is over: malloc keeps what it has, for work that may never come."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _KEPT = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "16", "LRU_CACHE_CAPACITY": "16"}
 
 
 def keep_little() -> None:
-    """To be called before torch is loaded."""
+    """Limit the caches of oneDNN; to be called before torch is loaded."""
     for name, number in _KEPT.items():
         os.environ.setdefault(name, number)
 
 
 def give_back() -> None:
-    """Give back whatever no object is in; costs some ms. A libc that has no word for it does so by itself."""
+    """Return unused memory to the system; costs some ms. A libc without `malloc_trim` does so by itself."""
     gc.collect()
     with suppress(AttributeError):
         ctypes.CDLL(None).malloc_trim(0)

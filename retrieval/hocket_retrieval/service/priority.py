@@ -1,4 +1,4 @@
-"""Searching and weighing give way to the models, on which the pace of every stream hangs."""
+"""Lower priority for searching and weighing than for the models, which set the pace of every stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A daemon's documents from the store that its configuration names into another one, while it does not run."""
+"""A move of a daemon's documents from the configured store into another one, while the daemon does not run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a collection holds, finds and takes in, as the messages that say so, each as long as a message may be."""
+"""Messages about what a collection holds, finds and takes in, each as long as a message may be."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _found(found: Passage) -> m.Passage:
 
 
 def passage(found: Passage | Chunk, score: float = 0.0, subgraph: int = 0) -> m.Passage:
-    """One of them."""
+    """Return a found passage, or a stored chunk, as a message."""
     return m.Passage(
         document=found.document,
         title=found.title,
@@ -111,7 +111,7 @@ def surveyed(asked: m.Survey, found: Surveyed) -> m.Surveyed:
 
 
 def subgraphs(asked: m.ListSubgraphs, store: str, graph: GraphInfo, page: Sequence[SubgraphInfo]) -> m.Subgraphs:
-    """A page of the graph's parts, and how the whole is; `store` is the number of its document store."""
+    """Return a page of the graph's subgraphs, and figures of the whole; `store` is the number of its document store."""
     return m.Subgraphs(
         request=asked.request,
         state=graph.state,
@@ -127,7 +127,7 @@ def subgraphs(asked: m.ListSubgraphs, store: str, graph: GraphInfo, page: Sequen
 
 
 def chunks(asked: m.ListChunks, version: int, following: Sequence[tuple[int, str]]) -> m.Chunks:
-    """As many of the chunks behind the one asked for, (id, text), as PAGE_BYTES hold, but at least one."""
+    """Return as many of the `following` chunks, (id, text), as PAGE_BYTES hold, but at least one."""
     sizes = accumulate(len(text.encode()) for _, text in following)
     page = [chunk for chunk, size in zip(following, sizes, strict=True) if size <= PAGE_BYTES] or following[:1]
     texts = [text for _, text in page]
@@ -135,7 +135,7 @@ def chunks(asked: m.ListChunks, version: int, following: Sequence[tuple[int, str
 
 
 def progress(made: Progress, request: bytes) -> m.Progress:
-    """How far a job is."""
+    """Return a job's progress as a message."""
     return m.Progress(
         request=request,
         files_done=made.files_done,
@@ -156,7 +156,7 @@ def _lines(said: Sequence[str]) -> list[str]:
 
 
 def ingested(report: Report, request: bytes) -> m.Ingested:
-    """What a job has done; of many failures, and of many notices, the first MAX_FAILURE_LINES."""
+    """Return the result of a job as a message; of many failures, and of many notices, the first MAX_FAILURE_LINES."""
     return m.Ingested(
         request=request,
         added=report.added,

@@ -1,4 +1,4 @@
-"""What people ask of the store: one document's text, passages by where they stand, what was passed over."""
+"""Requests of people to the store: a document's text, passages by their places, skipped files, and vectors."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ Asked = m.Quote | m.ShowDocument | m.ListSkipped | m.Embed
 
 
 class Shelf(Protocol):
-    """A collection, as far as it is known here."""
+    """The part of a collection that is used here."""
 
     skipped: SkippedFiles
 
     @property
     def embedder(self) -> Embedder:
-        """What its vectors are made by."""
+        """Return the embedder that makes its vectors."""
 
     @property
     def store(self) -> DocumentStore:
@@ -53,7 +53,7 @@ def answered(collection: Shelf, asked: Asked) -> m.Message:
 
 
 def _vectors(embedder: Embedder, asked: m.Embed) -> m.Embedded:
-    """Raises QueryError."""
+    """Embed texts as queries or as documents. Raises QueryError for an empty text."""
     if not all(text.strip() for text in asked.texts):
         raise QueryError("a text to embed is empty", "leave it out")
     if asked.role == "query":
@@ -73,7 +73,7 @@ def _passages(store: DocumentStore, asked: m.Quote) -> m.Passages:
 
 
 def _document(store: DocumentStore, names: Sequence[str]) -> Document:
-    """The one that is meant. Raises QueryError where none is, or several may be."""
+    """Return the document that is meant. Raises QueryError where none is, or several may be."""
     with store.moment() as moment:
         for name in names:
             if document := moment.document(name):
@@ -86,7 +86,7 @@ def _document(store: DocumentStore, names: Sequence[str]) -> Document:
 
 
 def _ending(moment: Moment, end: str) -> str:
-    """The one name that ends so, empty where none does. Raises QueryError where several do."""
+    """Return the one name that ends so, empty where none does. Raises QueryError where several do."""
     found = [each.name for each in moment.documents() if end and each.name.endswith(f"/{end.lstrip('/')}")]
     if len(found) > 1:
         more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
@@ -96,7 +96,7 @@ def _ending(moment: Moment, end: str) -> str:
 
 
 def _text(document: Document, asked: m.ShowDocument) -> m.DocumentText:
-    """The page from `offset` on: PAGE_CHARS, and no more than PAGE_PLACES places."""
+    """Return the page of the text from `offset` on: PAGE_CHARS, and no more than PAGE_PLACES places."""
     begun = [entry for entry in document.outline if entry[0] >= asked.offset]
     until = min([asked.offset + PAGE_CHARS, *(offset for offset, _ in begun[PAGE_PLACES : PAGE_PLACES + 1])])
     return m.DocumentText(

@@ -13,7 +13,7 @@ from .records import Chunk, Vectors
 
 
 class ByWords:
-    """The reads of a store, whose vectors count as zeros of this `dimension`: they are as far from any question."""
+    """The reads of a store, with zeros of this `dimension` for its vectors: all are equally far from any question."""
 
     def __init__(self, store: Readable, dimension: int) -> None:
         self._store = store
@@ -21,13 +21,13 @@ class ByWords:
 
     @contextmanager
     def moment(self) -> Iterator[Moment]:
-        """All reads inside see one and the same state of the documents."""
+        """Yield a Moment, whose reads all see one and the same state of the documents."""
         with self._store.moment() as moment:
             yield cast("Moment", _WithoutVectors(moment, self._nowhere))
 
 
 class _WithoutVectors:
-    """All that a moment has, but for vectors."""
+    """A Moment without its vectors."""
 
     def __init__(self, moment: Moment, nowhere: Vectors) -> None:
         self._moment = moment
@@ -37,7 +37,7 @@ class _WithoutVectors:
         return getattr(self._moment, name)
 
     def by_meaning(self, _vector: Vectors, _limit: int, _within: tuple[str, ...] = ()) -> dict[int, float]:
-        """Nothing is near."""
+        """Return nothing: no chunk is near."""
         return {}
 
     def chunks(self, ids: Iterable[int]) -> Iterator[Chunk]:

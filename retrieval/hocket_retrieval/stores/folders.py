@@ -14,6 +14,6 @@ class Folder(NamedTuple):
 
 
 def folder_of(path: str) -> Folder:
-    """What lies in a folder, or is one document."""
+    """Return the range of names in a folder; the path may also be the name of a single document."""
     name = path.rstrip("/")
     return Folder(name, name + "/", name + chr(ord("/") + 1))

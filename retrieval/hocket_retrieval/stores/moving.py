@@ -1,4 +1,4 @@
-"""Documents from one store to another: copied one by one, each whole, then compared.
+"""A move of documents from one store to another: copied one by one, each whole, then compared.
 
 A move that was interrupted goes on: what the other store has already, unchanged, is not copied again.
 """
@@ -47,7 +47,7 @@ def move(source: DocumentStore, target: DocumentStore, on_progress: Callable[[in
 
 
 def _copy(moment: Moment, target: DocumentStore, name: str) -> bool:
-    """Whether the document had to be copied."""
+    """Copy a document unless the target has it; tell whether it had to be copied."""
     document = _document(moment, name)
     with target.moment() as there:
         if there.document(name) == document:
@@ -65,7 +65,7 @@ def _copy(moment: Moment, target: DocumentStore, name: str) -> bool:
 
 
 def _compare(moment: Moment, target: DocumentStore, name: str) -> int:
-    """The number of chunks of a document that both have alike. Raises StoreError where they differ."""
+    """Compare a document in both stores; return its number of chunks. Raises StoreError where they differ."""
     own = [_content(chunk) for chunk in _chunks(moment, name)]
     with target.moment() as there:
         same = there.document(name) == moment.document(name)

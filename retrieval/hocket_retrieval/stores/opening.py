@@ -40,5 +40,5 @@ def open_store(config: StoreConfig, state: Path, fingerprint: str, dimension: in
 
 
 def _lance_place(place: str, state: Path) -> str:
-    """A bucket as it is named; a folder as it is from the daemon's own, wherever that was started."""
+    """Return a bucket as it is named, or a folder, which is relative to the daemon's own, wherever that was started."""
     return place if "://" in place else str(state / paths.expanded(Path(place or "lance")))

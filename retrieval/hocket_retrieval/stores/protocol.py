@@ -1,4 +1,4 @@
-"""What a collection asks of a store of documents, whichever kind it is.
+"""The interface of a store of documents, of whichever kind it is, as a collection uses it.
 
 A document appears, changes and goes whole: whoever reads, or dies while writing, sees all of it or nothing.
 
@@ -17,7 +17,7 @@ from .records import Change, Chunk, Document, DocumentInfo, Ids, NewChunk, OnSto
 
 
 class TextIndex(Protocol):
-    """Chunks by their words, as lexical.py cuts them."""
+    """A search of chunks by their words, as lexical.py cuts them."""
 
     def by_words(self, query: str, limit: int, within: tuple[str, ...] = ()) -> dict[int, float]:
         """Scores above 0 of the best chunks that have a word of `query`, by their ids, best first.
@@ -27,7 +27,7 @@ class TextIndex(Protocol):
         ...
 
     def frequency(self, word: str, limit: int) -> int:
-        """How many chunks have a word of `telling_words`, counted up to `limit`."""
+        """Return how many chunks have a word of `telling_words`, counted up to `limit`."""
         ...
 
     def documents_with(self, one: str, other: str) -> list[str]:
@@ -36,7 +36,7 @@ class TextIndex(Protocol):
 
 
 class VectorIndex(Protocol):
-    """Chunks by their meaning."""
+    """A search of chunks by their meaning."""
 
     def by_meaning(self, vector: Vectors, limit: int, within: tuple[str, ...] = ()) -> dict[int, float]:
         """Cosines of the chunks nearest to a [dimension] vector of length 1 by their ids, nearest first."""
@@ -47,15 +47,15 @@ class Moment(TextIndex, VectorIndex, Protocol):
     """Reads of one state of the store."""
 
     def generation(self) -> int:
-        """Grows with every change to the chunks."""
+        """Return a number that grows with every change to the chunks."""
         ...
 
     def state(self) -> str:
-        """A name that these chunks alone have."""
+        """Return a name that no other state of the chunks has."""
         ...
 
     def totals(self) -> tuple[int, int]:
-        """Documents and chunks in the store."""
+        """Return the numbers of documents and of chunks in the store."""
         ...
 
     def stale(self, recipe: str) -> list[str]:
@@ -67,7 +67,7 @@ class Moment(TextIndex, VectorIndex, Protocol):
         ...
 
     def documents(self) -> list[DocumentInfo]:
-        """Every document, by name."""
+        """Return all documents, by name."""
         ...
 
     def document(self, name: str) -> Document | None:
@@ -75,7 +75,7 @@ class Moment(TextIndex, VectorIndex, Protocol):
         ...
 
     def missing(self, digests: Sequence[bytes]) -> set[bytes]:
-        """Those digests that have no vector yet."""
+        """Return the digests that have no vector yet."""
         ...
 
     def chunks(self, ids: Iterable[int]) -> Iterator[Chunk]:
@@ -107,7 +107,7 @@ class Readable(Protocol):
     """Reads of a store, from any thread, as searches need them."""
 
     def moment(self) -> AbstractContextManager[Moment]:
-        """All reads inside see one and the same state of the documents."""
+        """Open a Moment, whose reads all see one and the same state of the documents."""
         ...
 
 
@@ -119,9 +119,9 @@ class DocumentStore(Readable, Protocol):
         ...
 
     def put_document(self, document: Document, chunks: Sequence[NewChunk], on_stored: OnStored = unobserved) -> Change:
-        """Add the document, in place of its old version if there is one. The vectors of all chunks are here.
+        """Add the document, in place of its old version if there is one. The vectors of all chunks must be stored.
 
-        `on_stored` is called while that goes on; what it is told of may still be undone.
+        `on_stored` is called meanwhile with the number of chunks stored so far, which may still be undone.
         """
         ...
 
@@ -130,7 +130,7 @@ class DocumentStore(Readable, Protocol):
         ...
 
     def sweep(self) -> None:
-        """Drop vectors that no chunk uses. Not while an ingestion is between its vectors and its document."""
+        """Drop vectors that no chunk uses; not while an ingestion has stored vectors and not yet their document."""
         ...
 
     def purge(self) -> None:
@@ -146,5 +146,5 @@ class DocumentStore(Readable, Protocol):
         ...
 
     def close(self) -> None:
-        """Let everything go; reads under way must have ended."""
+        """Release everything; reads under way must have ended."""
         ...

@@ -1,4 +1,4 @@
-"""What a store of documents holds, as its callers give and get it."""
+"""The records of a store of documents, as its callers give and get them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class NewChunk(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """One stored chunk; `vector_id` is equal for chunks of equal text.
+    """A stored chunk; `vector_id` is equal for chunks of equal text.
 
     `place` says where in its document it begins, such as "p. 3, § Deposit"; empty where nothing is known of it.
     """
@@ -55,7 +55,7 @@ class Chunk(NamedTuple):
 
 
 class DocumentInfo(NamedTuple):
-    """One stored document; `ingested_at` in seconds of the wall clock, for display."""
+    """A stored document; `ingested_at` in seconds of the wall clock, for display."""
 
     name: str
     title: str
@@ -64,7 +64,7 @@ class DocumentInfo(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What a write did to the chunks: ids that went, ids that came, and the state that it led to."""
+    """The change that a write made to the chunks: ids removed, ids added, and the state that it led to."""
 
     removed: Ids
     added: Ids
@@ -72,11 +72,11 @@ class Change(NamedTuple):
 
 
 def unobserved(_: int) -> None:
-    """Nobody asks how far it is."""
+    """Ignore the progress of a write."""
 
 
 def parts_of(chunks: Sequence[NewChunk]) -> Iterator[Sequence[NewChunk]]:
-    """What is taken in at once: so neither a statement nor a silence is as long as a document may be."""
+    """Yield the chunks to store at once: so neither a statement nor a silence is as long as a document may be."""
     return (chunks[first : first + TAKEN_IN] for first in range(0, len(chunks), TAKEN_IN))
 
 

@@ -47,12 +47,12 @@ NO_BORDERS = Borders()
 
 
 def spans(text: str, limit: int = DEFAULT_WORDS, borders: Borders = NO_BORDERS) -> Iterator[tuple[int, int]]:
-    """Where these slices start and end, in their order."""
+    """Return (start, end) of the chunks of a text of at most `limit` words each, in their order."""
     return _pack((piece for sentence in sentences(text) for piece in _cut(text, sentence, limit)), limit, borders)
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Borders of the sentences of `text`; blank lines end a sentence too."""
+    """Yield (start, end) of each sentence of `text`; blank lines end a sentence too."""
     start = 0
     for mark in _BORDER.finditer(text):
         if _ends_sentence(text, mark):
@@ -69,7 +69,7 @@ def _ends_sentence(text: str, mark: re.Match[str]) -> bool:
 
 
 def _cut(text: str, sentence: tuple[int, int], limit: int) -> Iterator[tuple[int, int, int]]:
-    """(start, end, words) of the sentence, in even pieces when it is longer than the limit."""
+    """Yield (start, end, words) of a sentence, in even pieces when it is longer than the limit."""
     words = [match.span() for match in _WORD.finditer(text, *sentence)]
     parts = ceil(len(words) / limit)
     for first, last in pairwise(len(words) * part // parts for part in range(parts + 1)) if parts else ():
@@ -77,7 +77,7 @@ def _cut(text: str, sentence: tuple[int, int], limit: int) -> Iterator[tuple[int
 
 
 def _pack(pieces: Iterable[tuple[int, int, int]], limit: int, borders: Borders) -> Iterator[tuple[int, int]]:
-    """Neighbouring pieces joined as long as they fit, and no border is between them once there are enough."""
+    """Join neighbouring pieces while they fit and no border is between them that ends a chunk of this size."""
     held: tuple[int, int, int] | None = None
     better, must = deque(borders.better), deque(borders.must)
     for start, end, words in pieces:
@@ -94,7 +94,7 @@ def _pack(pieces: Iterable[tuple[int, int, int]], limit: int, borders: Borders) 
 
 
 def _passed(ahead: deque[int], start: int) -> bool:
-    """Whether one of the offsets ahead is reached; those that are are ahead no more."""
+    """Tell whether one of the offsets ahead is reached; drop those that are."""
     reached = bool(ahead) and ahead[0] <= start
     while ahead and ahead[0] <= start:
         ahead.popleft()

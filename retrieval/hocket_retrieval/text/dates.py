@@ -51,12 +51,12 @@ class Period(NamedTuple):
     day: int = 0
 
     def holds(self, other: Period) -> bool:
-        """Compare each part that is said here with the other's."""
+        """Tell whether each part that is given here equals the other's."""
         return all(part in (0, own) for part, own in zip(self, other, strict=True))
 
     @property
     def first(self) -> date | None:
-        """Its first day, and None where no year is said."""
+        """Return its first day; None where no year is given."""
         return date(self.year, self.month or 1, self.day or 1) if self.year else None
 
     @property
@@ -76,7 +76,7 @@ def period_in(text: str) -> Period | None:
 
 
 def asked_period(query: str) -> Period | None:
-    """The same of a question, which may ask for a month of any year."""
+    """Return the period that a question asks for, which may be a month of any year; None where it asks for none."""
     if (period := period_in(query)) is not None:
         return period
     bare = _BARE.search(query)

@@ -23,15 +23,15 @@ class HasNames(Protocol):
 
     @property
     def document(self) -> str:
-        """The name, a path where it is a file's."""
+        """Return the document's name, a path where it is a file's."""
 
     @property
     def title(self) -> str:
-        """The document's own."""
+        """Return the document's title."""
 
     @property
     def place(self) -> str:
-        """Empty where nothing is known."""
+        """Return the place; empty where nothing is known."""
 
     @property
     def text(self) -> str:
@@ -39,7 +39,7 @@ class HasNames(Protocol):
 
 
 class Placed(NamedTuple):
-    """A passage that is nothing else."""
+    """A passage that consists of a text and its names alone."""
 
     document: str
     title: str
@@ -81,7 +81,7 @@ def _new(names: list[str], said: set[str]) -> Iterator[str]:
 
 
 def _telling(name: str) -> set[str]:
-    """Its words, but for single characters; numbers alone tell nothing, unless a year is among them."""
+    """Return a name's words, but for single characters; none where all are numbers, unless a year is among them."""
     words = {word for word in _words(name) if len(word) > 1}
     return words if _YEAR.search(name) or not all(map(str.isdigit, words)) else set()
 

@@ -24,7 +24,7 @@ RECIPE = f"2, {STEMMER}, Unicode {unicodedata.unidata_version}"  # a store that 
 
 
 def _class_of(codes: Iterable[int]) -> str:
-    """Ascending codes as what stands between the brackets of a regular expression."""
+    """Return ascending codes as the ranges between the brackets of a regular expression."""
     runs = ([code for _, code in run] for _, run in groupby(enumerate(codes), lambda pair: pair[1] - pair[0]))
     return "".join(f"{chr(run[0])}-{chr(run[-1])}" for run in runs)
 
@@ -100,10 +100,10 @@ def telling_stems(text: str, language: str) -> list[str]:
 
 
 def missing_words(text: str, read: Iterable[str]) -> list[tuple[int, int]]:
-    """Where in a text, from and to which character, the words and numbers are that nothing `read` has.
+    """Return the spans of the words and numbers of a text that no text in `read` has.
 
-    A word is there where it stands whole or by its stem, a number whatever parts its thousands. Words that tell nothing
-    are never missing. Of a script without spaces those characters are that stand in no pair which is there.
+    A word is present whole or by its stem, a number whatever separates its thousands. Words that tell nothing are never
+    missing. In a script without spaces those characters are missing that are in no pair which is present.
     """
     stop_words = STOP_WORDS[detect(_WORDS.findall(fold_case(text)))]
     held = [_Held.of(each) for each in read]
@@ -117,7 +117,7 @@ def missing_words(text: str, read: Iterable[str]) -> list[tuple[int, int]]:
 
 
 class _Held(NamedTuple):
-    """What a text has: its words and numbers as they are searched, and its stems in its language."""
+    """The words and numbers of a text as they are searched, and its stems in its language."""
 
     words: frozenset[str]
     stems: frozenset[str]
@@ -140,7 +140,7 @@ def _digits(number: str) -> str:
 
 
 def _unpaired(found: re.Match[str], held: Sequence[_Held]) -> Iterator[tuple[int, int]]:
-    """Spans of several characters of a word in which no pair is held."""
+    """Yield the spans of several characters of a word in which no pair is held."""
     clusters = [(each.start(), each.end()) for each in _CLUSTER.finditer(found[0])]
     covered = [False] * len(clusters)
     for at, (first, second) in enumerate(pairwise(clusters)):
@@ -159,7 +159,7 @@ def language_of(text: str) -> str:
 
 
 def indexed(text: str, language: str) -> Indexed:
-    """What an index holds of a text in a language."""
+    """Return what an index holds of a text in a language."""
     found = list(map(_names_of(language).__getitem__, _found_names(fold_case(text))))
     plain = " ".join(chain.from_iterable(each.plain for each in found))
     stems, names = (chain.from_iterable(map(itemgetter(column), found)) for column in (1, 2))
@@ -167,7 +167,7 @@ def indexed(text: str, language: str) -> Indexed:
 
 
 def query_terms(query: str) -> QueryTerms:
-    """What of a question is searched: the longest MAX_TERMS of each kind; all empty where no word is."""
+    """Return the terms of a question to search: the longest MAX_TERMS of each kind; all empty where it has no word."""
     plain = telling_words(query)
     singles = [word for word in plain if _is_single(word)]
     forms = [*singles, *_names(query), *_stems(_telling(query), language_of(query))]
@@ -176,7 +176,7 @@ def query_terms(query: str) -> QueryTerms:
 
 
 class _Named(NamedTuple):
-    """What is indexed of a word, or of several that signs join: plain words, stems, and the whole where it has signs.
+    """The indexed parts of a name, a word or several joined by signs: plain words, stems, the whole if it has signs.
 
     Every word of a text stands in one such name.
     """
@@ -187,7 +187,7 @@ class _Named(NamedTuple):
 
 
 class _Names(dict[str, _Named]):
-    """Names of a language as they are indexed; frequent ones are kept, as most of a text are these."""
+    """A cache of a language's names as they are indexed: most of a text are frequent ones."""
 
     def __init__(self, language: str) -> None:
         super().__init__()
@@ -218,12 +218,15 @@ def match_expression(query: str) -> str | None:
 
 
 def is_spaced(character: str) -> bool:
-    """Whether its script has spaces between words."""
+    """Tell whether the script of a character has spaces between words."""
     return _RUNS.match(character) is None
 
 
 def _telling(query: str) -> list[str]:
-    """Case folded, with accents. Frequent words rank little and cost the most; apostrophes leave single letters."""
+    """Return the words of a query that tell something, case folded, with accents; without any, all of its words.
+
+    Frequent words rank little and cost the most; apostrophes leave single letters.
+    """
     folded = fold_case(query)
     found = _WORDS.findall(folded)
     stop_words = STOP_WORDS[detect(found)]
@@ -240,7 +243,7 @@ def _stems(case_folded: Iterable[str], language: str) -> Iterator[str]:
 
 
 def _names(text: str) -> Iterator[str]:
-    """What signs tell apart from a plain word."""
+    """Yield the names of a text that have signs in them, unlike a plain word."""
     return (fold(name) for name in _found_names(fold_case(text)) if not _WORDS.fullmatch(name))
 
 
@@ -253,7 +256,7 @@ def _found_names(case_folded: str) -> list[str]:
 
 
 def _parts(word: str) -> Iterator[str]:
-    """A word cut where scripts change between those with spaces and those without."""
+    """Yield the searched parts of a word: runs of a script without spaces as pairs of characters, the rest whole."""
     at = 0
     for run in _RUNS.finditer(word):
         yield from filter(None, [word[at : run.start()]])
@@ -267,7 +270,7 @@ def _pairs(characters: list[str]) -> Iterator[str]:
 
 
 def _last_characters(text: str) -> Iterator[str]:
-    """The character that begins no pair, of each run of several."""
+    """Yield the last character, which begins no pair, of each run of several in a script without spaces."""
     if text.isascii():
         return
     for run in _RUNS.findall(fold(text)):

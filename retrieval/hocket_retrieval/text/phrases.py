@@ -31,22 +31,22 @@ def mentions(text: str) -> list[str]:
 
 
 def most_specific(found: Iterable[str]) -> list[str]:
-    """MAX_MENTIONS of them, each once: names, then long terms."""
+    """Return at most MAX_MENTIONS of them, each once: names, then long terms."""
     return sorted(dict.fromkeys(found), key=lambda each: (not is_name(each), -each.count(" ")))[:MAX_MENTIONS]
 
 
 def is_name(mention: str) -> bool:
-    """Whether it is a name; terms are in lower case."""
+    """Tell whether a mention is a name; terms are in lower case."""
     return mention != mention.lower()
 
 
 def is_specific(word: str) -> bool:
-    """Whether a word in lower case may be an entity, by itself."""
+    """Tell whether a word in lower case may be an entity by itself."""
     return word not in NO_ENTITY and MIN_CHARS - 1 <= len(word) <= MAX_WORD_CHARS and word[0].isalpha()
 
 
 def is_long_enough(mention: str) -> bool:
-    """Whether it tells something; abbreviations may be shorter than words."""
+    """Tell whether a mention is long enough to tell something; abbreviations may be shorter than words."""
     return len(mention) >= MIN_CHARS or mention.isupper()
 
 
@@ -101,7 +101,7 @@ def _continues(run: list[_Word], word: _Word) -> bool:
 
 
 def _ended(run: list[_Word]) -> Iterator[str]:
-    """The entity that a run is, if it is one."""
+    """Yield the entity that a run of words is, if it is one."""
     while run and run[-1].lower in _JOINS:
         run = run[:-1]
     if not run:

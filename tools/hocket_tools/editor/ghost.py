@@ -12,13 +12,13 @@ from hocket_bus.visible import visible
 
 
 class Ghost(Processor):
-    """Draws what `suggestion` says behind the cursor; the text that follows moves on."""
+    """A processor that draws what `suggestion` returns after the cursor; the text that follows moves on."""
 
     def __init__(self, suggestion: Callable[[], str]) -> None:
         self._suggestion = suggestion
 
     def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
-        """Of one line."""
+        """Insert the suggestion into the line of the cursor; other lines stay as they are."""
         document, fragments = transformation_input.document, transformation_input.fragments
         text = visible(self._suggestion()) if transformation_input.lineno == document.cursor_position_row else ""
         if not text:
@@ -33,7 +33,7 @@ class Ghost(Processor):
 
 
 def _split(fragments: StyleAndTextTuples, at: int) -> tuple[StyleAndTextTuples, StyleAndTextTuples]:
-    """Fragments before and behind a place."""
+    """Split fragments at a column into those before it and those after it."""
     before: StyleAndTextTuples = []
     behind: StyleAndTextTuples = []
     for fragment in fragments:

@@ -29,7 +29,10 @@ class TextUpdate(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def serve(client: Client, *, tokens: int, memory: bool) -> None:
-    """Until standard input ends. A line that is none costs an event; raises what ends the composing."""
+    """Compose the texts on standard input until it ends; a bad line gives an error event.
+
+    Raises what ends the composing.
+    """
     with client.compose(tokens=tokens, memory=memory) as composer:
         session = _Session(composer)
         # Python aborts where it ends while a thread reads sys.stdin; another reader of that file may be left behind.
@@ -44,7 +47,7 @@ def serve(client: Client, *, tokens: int, memory: bool) -> None:
 
 
 class _Session:
-    """Lines come in on a thread of their own."""
+    """A session with a program, whose lines come in on a thread of their own."""
 
     def __init__(self, composer: Composer) -> None:
         self._composer = composer
@@ -52,7 +55,7 @@ class _Session:
         self._ended_s: float | None = None
 
     def take(self, lines: Iterable[bytes]) -> None:
-        """Compose what they say, one after the other."""
+        """Compose the text of each line, one after the other."""
         try:
             for line in lines:
                 try:
@@ -63,7 +66,7 @@ class _Session:
             self._ended_s = time.monotonic()
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """What is to be printed, up to the suggestion for the last line."""
+        """Yield the records to be printed, up to the suggestion for the last line."""
         while not self._over():
             for event in self._composer.events(POLL_S):
                 if isinstance(event, Remembered):

@@ -31,7 +31,7 @@ STYLE = Style.from_dict({"ghost": "ansibrightblack", "status": "reverse"})
 
 
 def edit(client: Client, file: Path | None, *, tokens: int, memory: bool) -> None:
-    """Until the writer leaves. Raises BadRequest for a file that cannot be read."""
+    """Run the editor until the writer leaves. Raises BadRequest for a file that cannot be read."""
     letter = TextFile(file) if file is not None else None
     with client.compose(letter.text if letter else "", tokens=tokens, memory=memory) as composer:
         Screen(composer, letter, asks_cloud=memory).run()
@@ -45,7 +45,7 @@ def draw(client: Client, file: Path | None, svg: Path, *, tokens: int, memory: b
 
 
 class Screen:
-    """One text on the screen."""
+    """The screen of the editor, with one text."""
 
     def __init__(self, composer: Composer, file: TextFile | None, *, asks_cloud: bool) -> None:
         text = composer.text
@@ -68,7 +68,7 @@ class Screen:
         self._app.ttimeoutlen = self._app.timeoutlen = ESCAPE_S
 
     def draw(self, svg: Path) -> None:
-        """A picture of what a writer sees who types nothing, once nothing more comes. Raises Unavailable."""
+        """Draw the screen as it is when nobody types, once no more events come. Raises Unavailable."""
         if self._composer.wait(PATIENCE_S) is None:
             raise Unavailable("no suggestion has come", "see: hocket status")
         for event in self._composer.events(REST_S):
@@ -76,7 +76,7 @@ class Screen:
         write(svg, lines(self._app), "hocket compose")
 
     def run(self) -> None:
-        """Until the writer leaves; a text for which no file was named is printed then."""
+        """Run until the writer leaves; then print a text for which no file was named."""
         threading.Thread(target=self._listen, daemon=True).start()
         self._app.run()
         self._left = True
@@ -93,7 +93,7 @@ class Screen:
         )
 
     def _suggestion(self) -> str:
-        """What is shown in grey: for the text as it stands on the screen alone."""
+        """Return the grey text: the suggestion for exactly the text and cursor on the screen, else nothing."""
         known = self._composer.suggestion
         stands = (self._composer.text, self._composer.cursor) == (self._buffer.text, self._buffer.cursor_position)
         return known.text if known is not None and stands and known.version != self._dismissed else ""
@@ -112,7 +112,7 @@ class Screen:
                 self._status.show(str(error))
 
     def _listen(self) -> None:
-        """On a thread of its own: whatever comes is drawn. An error ends a suggestion, not the writing."""
+        """Draw whatever comes, on a thread of its own. An error ends a suggestion, not the writing."""
         while not self._left:
             try:
                 for event in self._composer.events():
@@ -124,7 +124,7 @@ class Screen:
 
     def _on_event(self, event: News) -> None:
         if isinstance(event, Remembered):
-            self._status.remember(event)
+            self._status.drop_message()
 
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
@@ -160,7 +160,7 @@ class Screen:
         self._buffer.insert_text(taken)
 
     def _leave(self) -> None:
-        """Behind a warning where something is not saved."""
+        """Leave the editor, after a warning where something is not saved."""
         text = self._buffer.text
         if self._file is None or text in (self._saved, self._warned):
             self._app.exit()

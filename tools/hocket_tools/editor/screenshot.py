@@ -1,4 +1,4 @@
-"""A picture of the editor: its screen as a terminal would be told to show it, as SVG."""
+"""A picture of the editor: the screen that a terminal would show, as SVG."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class Paper(DummyOutput):
     """A terminal of SIZE that nobody sees."""
 
     def get_size(self) -> Size:
-        """Of the picture."""
+        """Return the size of the picture."""
         return SIZE
 
 
 @contextmanager
 def on_paper() -> Iterator[None]:
-    """Applications that are made meanwhile have no terminal."""
+    """Let applications that are made within this context have a Paper and no terminal."""
     with create_app_session(DummyInput(), Paper()):
         yield
 
@@ -71,14 +71,14 @@ def _row(cells: Sequence[tuple[Style, str]]) -> Text:
 
 
 async def _render(app: Application[Any]) -> None:
-    """Within a loop, since the editor's buffers look there for their history."""
+    """Render the screen within an event loop, since the editor's buffers look there for their history."""
     with set_app(app):
         app.renderer.render(app, app.layout)
     await app.cancel_and_wait_for_background_tasks()
 
 
 def write(svg: Path, rows: list[Text], title: str) -> None:
-    """In the frame of a terminal."""
+    """Write the rows to `svg` in the frame of a terminal."""
     console = Console(record=True, width=SIZE.columns, file=io.StringIO(), force_terminal=True)
     for row in [*rows, Text()]:  # rich draws the last row without its bounds
         console.print(row, no_wrap=True, crop=True)

@@ -4,30 +4,28 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from hocket_client import Remembered, Suggestion
+from hocket_client import Suggestion
 
 MAX_SOURCES = 3
 
 
 class Status:
-    """What there is to say; a message stands until the next one."""
+    """The content of the status line; a message stays until the next one, or until memory comes."""
 
     def __init__(self, *, asks_cloud: bool) -> None:
         self._asks_cloud = asks_cloud
         self._message = ""
-        self._remembered: dict[str, int] = {}
 
     def show(self, message: str) -> None:
-        """Instead of where the suggestion comes from."""
+        """Show a message in place of the suggestion's sources."""
         self._message = message
 
-    def remember(self, event: Remembered) -> None:
-        """Takeaways have come."""
+    def drop_message(self) -> None:
+        """Show the suggestion's sources again."""
         self._message = ""
-        self._remembered[event.side] = self._remembered.get(event.side, 0) + len(event.takeaways)
 
     def line(self, suggestion: Suggestion | None, name: str) -> str:
-        """All of it."""
+        """Return the whole status line."""
         leaves = "new words may leave for the cloud, redacted" if self._asks_cloud else "nothing leaves this device"
         return f" {name} | {self._message or self._from(suggestion)} | {leaves} "
 

@@ -1,1 +1,1 @@
-"""What `hocket graph` makes of a device: a picture of its graph, and a calibration of its gate."""
+"""Parts of `hocket graph` for a device: a picture of its graph, and a calibration of its gate."""

@@ -1,4 +1,4 @@
-"""One's own questions, asked of a device's documents, as a calibration of its gate."""
+"""The calibration of a device's gate by the user's own questions about the device's documents."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Labelled(NamedTuple):
 
 
 class Calibrated(NamedTuple):
-    """A calibration, and what it does with the questions that it was made of."""
+    """A calibration, and its effect on the questions that it was made of."""
 
     calibration: Calibration
     kept: int
@@ -34,7 +34,7 @@ class Calibrated(NamedTuple):
 
 
 def read(path: Path) -> list[Labelled]:
-    """The lines of a file, each a JSON object with `question` and `document`. Raises BadRequest."""
+    """Return the questions of a file, each line a JSON object with `question` and `document`. Raises BadRequest."""
     found = list(_lines(path))
     if len(found) < MIN_QUESTIONS:
         text = f"{path} has {len(found)} questions"
@@ -43,7 +43,7 @@ def read(path: Path) -> list[Labelled]:
 
 
 def calibrated(caller: Caller, questions: list[Labelled], passages: int, risk: float) -> Calibrated:
-    """Search for each question, and choose. Raises BadRequest where no threshold holds the risk."""
+    """Search for each question and choose a threshold. Raises BadRequest where none keeps the risk."""
     given, labels, scorer = [], [], ""
     for question, document in questions:
         search = Search(request=os.urandom(16), query=question, k=passages)
@@ -79,5 +79,5 @@ def _lines(path: Path) -> Iterator[Labelled]:
 
 
 def _is(name: str, wanted: str) -> bool:
-    """Whether a document is meant by its path, or by the name of its file."""
+    """Tell whether `wanted` means a document, by its path or by the name of its file."""
     return name == wanted or PurePath(name).name == wanted

@@ -23,7 +23,7 @@ _PAIR = " – "
 
 
 class Part(NamedTuple):
-    """A part as it is drawn."""
+    """A part of the graph as it is drawn."""
 
     id: int
     entities: int

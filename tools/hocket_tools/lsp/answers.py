@@ -30,7 +30,7 @@ def inline(text: Text, cursor: int, suggestion: Suggestion | None) -> InlineComp
 
 
 def listed(text: Text, cursor: int, suggestion: Suggestion | None) -> CompletionList:
-    """The whole suggestion and its first word as items; they hold the word that is begun, by which editors filter."""
+    """Return the suggestion and its first word as items; each holds the begun word, too, by which editors filter."""
     begun = _BEGUN.search(text.before(cursor))
     whole = suggestion.text if suggestion is not None else ""
     word = _WORD.match(whole)

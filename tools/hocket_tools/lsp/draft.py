@@ -1,4 +1,4 @@
-"""A document that is open in an editor: composed from the first time that a suggestion is asked for."""
+"""A document that is open in an editor; composing begins when a suggestion is first asked for."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Known = Suggestion | HocketError | None
 
 
 class Draft:
-    """The text as it stands and its cursor, and what is known of what may follow it."""
+    """The current text and cursor of a document, and what is known of what may follow."""
 
     def __init__(self, text: Text, on_newer: Callable[[], None]) -> None:
-        """`on_newer` is told that something else than was answered may follow the same text: there is newer memory."""
+        """Hold a text; `on_newer` is called when newer memory changes the suggestion that the same text was given."""
         self.text = text
         self._on_newer = on_newer
         self.cursor = 0
@@ -27,11 +27,11 @@ class Draft:
 
     @property
     def is_composed(self) -> bool:
-        """Whether the device reads it."""
+        """Tell whether the device is composing this text."""
         return self._composer is not None
 
     def stand(self, text: Text, cursor: int) -> None:
-        """The text is this one from now on, the cursor there; what is waited for has become nothing."""
+        """Set the text and the cursor; where they differ, the suggestion that is waited for becomes None."""
         if (text, cursor) == (self.text, self.cursor):
             return
         self.text, self.cursor = text, cursor
@@ -44,9 +44,9 @@ class Draft:
                 self._end(error)
 
     async def suggestion(self, client: AsyncClient, *, tokens: int, memory: bool) -> Suggestion | None:
-        """For the text as it stands, None if that changes meanwhile. Raises what ended the composing.
+        """Return the suggestion for the current text, None if that changes meanwhile. Raises what ended the composing.
 
-        Before there is any memory, that which is on its way is waited for, as long as the device says.
+        Before there is any memory, the memory on its way is waited for, as long as the device says.
         """
         asked = (self.text, self.cursor)
         if self._composer is None:
@@ -60,7 +60,7 @@ class Draft:
         return known if asked == (self.text, self.cursor) else None
 
     def rest(self) -> None:
-        """Compose it no more, until a suggestion is asked for again."""
+        """Stop composing until a suggestion is asked for again."""
         self._end(None)
 
     async def _listen(self, composer: AsyncComposer) -> None:
@@ -81,7 +81,7 @@ class Draft:
             self._on_newer()
 
     def _settle(self, composer: AsyncComposer, version: int) -> None:
-        """Nothing newer has come in time."""
+        """Report the suggestion where nothing newer has come in time."""
         if composer is self._composer and composer.version == version and not self._known.done():
             self._report(composer.suggestion)
 

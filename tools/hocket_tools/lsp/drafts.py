@@ -18,7 +18,10 @@ REST_S = 1.0  # after a fault
 
 
 class Drafts:
-    """Nothing is suggested while the daemon is away or busy; that is said once, and tried again."""
+    """The open documents, by URI.
+
+    Nothing is suggested while the daemon is away or busy; that is reported once, and tried again after a rest.
+    """
 
     def __init__(
         self,
@@ -29,7 +32,10 @@ class Drafts:
         tokens: int,
         memory: bool,
     ) -> None:
-        """`report` is told what goes wrong, `on_newer` that there is another suggestion for a text that stands."""
+        """Hold no document yet.
+
+        `report` is called with each fault, `on_newer` when there is another suggestion for an unchanged text.
+        """
         self._make_client = make_client
         self._report = report
         self._on_newer = on_newer
@@ -42,22 +48,22 @@ class Drafts:
         self._rest_until_s = 0.0
 
     def __getitem__(self, uri: str) -> Draft | None:
-        """A document that is open."""
+        """Return an open document, None where it is not open."""
         return self._drafts.get(uri)
 
     def open(self, uri: str, text: Text) -> None:
-        """A document is there."""
+        """Add a document that was opened."""
         self.close(uri)
         self._drafts[uri] = Draft(text, self._on_newer)
 
     def close(self, uri: str) -> None:
-        """It is there no more."""
+        """Remove a document that was closed."""
         draft = self._drafts.pop(uri, None)
         if draft is not None:
             draft.rest()
 
     async def suggestion(self, uri: str) -> Suggestion | None:
-        """What may follow the cursor of a text as it stands; None if that changes meanwhile, or nothing is known."""
+        """Return what may follow the cursor of the current text; None if that changes meanwhile or nothing is known."""
         try:
             async with asyncio.timeout(WAIT_S):
                 suggestion = await self._suggestion(uri)
@@ -71,7 +77,7 @@ class Drafts:
         return None
 
     async def leave(self) -> None:
-        """Compose nothing more."""
+        """Close all documents and the connection."""
         for uri in list(self._drafts):
             self.close(uri)
         if self._connecting is not None:
@@ -91,7 +97,7 @@ class Drafts:
         return await draft.suggestion(client, tokens=self._tokens, memory=self._memory)
 
     async def _connected(self) -> AsyncClient | None:
-        """The connection; None where there is none, and for a while after a fault."""
+        """Return the connection; None where there is none, and for a while after a fault."""
         if time.monotonic() < self._rest_until_s:
             return None
         if self._client is None:
@@ -100,7 +106,7 @@ class Drafts:
         return self._client
 
     async def _connect(self) -> None:
-        """On a task of its own, since an editor may take back the question that needs it."""
+        """Connect on a task of its own, since an editor may cancel the request that needs the connection."""
         try:
             self._client = await self._make_client().__aenter__()
         except HocketError as error:
@@ -109,7 +115,7 @@ class Drafts:
             self._connecting = None
 
     def _make_room(self, uri: str) -> None:
-        """This document is asked for last; where it is one too many, those asked for before the others rest."""
+        """Mark a document as asked for last, and stop composing those asked for earliest where there are too many."""
         self._drafts[uri] = self._drafts.pop(uri)
         composed = [each for each in self._drafts.values() if each.is_composed or each is self._drafts[uri]]
         for draft in composed[:-MAX_COMPOSED]:

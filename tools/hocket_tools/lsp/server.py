@@ -1,4 +1,4 @@
-"""The language server: what editors say of their documents and ask for, as drafts and suggestions."""
+"""The language server: editors' notices become drafts, and their requests are answered with suggestions."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ TAKES_REFRESH = "inlineCompletionRefresh"  # under `experimental` of an editor's
 
 
 class Protocol(LanguageServerProtocol):
-    """Documents are kept by the drafts: the library's own break lines elsewhere than editors do.
+    """The protocol, with documents held as drafts: the library's own break lines elsewhere than editors do.
 
-    Every request gets an answer, those that the library would only log, too: an editor waits for it.
+    Every request gets an answer, also one that the library would only log, since an editor waits for it.
     """
 
     _server: Server
 
     def structure_message(self, data: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever the library makes of it
-        """The message; one whose fields are not the protocol's is answered with an error. Raises JsonRpcException."""
+        """Return the message; answer one that does not fit the protocol with an error. Raises JsonRpcException."""
         try:
             return super().structure_message(data)
         except JsonRpcException as error:
@@ -40,7 +40,7 @@ class Protocol(LanguageServerProtocol):
             raise
 
     def handle_message(self, message: Any) -> None:  # noqa: ANN401
-        """Hand it on; what is asked behind the end, or is no message at all, is refused."""
+        """Handle a message; refuse a request after the shutdown, and what is no message at all."""
         if not hasattr(message, "jsonrpc"):
             self._refuse(message.get("id") if isinstance(message, dict) else None, JsonRpcInvalidRequest())
         elif self._shutdown and hasattr(message, "method") and hasattr(message, "id"):
@@ -49,7 +49,7 @@ class Protocol(LanguageServerProtocol):
             super().handle_message(message)
 
     def refuse_what_is_no_json(self) -> None:
-        """Answer a message that cannot be read, so that nobody knows its number."""
+        """Answer a message that cannot be parsed, and whose number is therefore unknown."""
         self._refuse(None, JsonRpcParseError())
 
     def _refuse(self, number: int | str | None, error: JsonRpcException) -> None:
@@ -57,22 +57,22 @@ class Protocol(LanguageServerProtocol):
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
-        """A document is there."""
+        """Open a document."""
         self._server.on_open(params.text_document)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
     def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> None:
-        """Its text is another one."""
+        """Take over changes of a document's text."""
         self._server.changed(params.text_document.uri, list(params.content_changes))
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
     def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
-        """It is there no more."""
+        """Close a document."""
         self._server.drafts.close(params.text_document.uri)
 
 
 class Server(LanguageServer):
-    """Answers for the text as it stands when it is asked, with nothing where that has changed before it knows."""
+    """A server that answers for the text at the time of a request, and with nothing once that text has changed."""
 
     protocol: Protocol
 
@@ -83,12 +83,12 @@ class Server(LanguageServer):
         self.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions())(_listed)
 
     def on_open(self, item: types.TextDocumentItem) -> None:
-        """A document is there."""
+        """Open a document."""
         encoding = types.PositionEncodingKind(self.server_capabilities.position_encoding)
         self.drafts.open(item.uri, Text(unicode(item.text), Units(encoding)))
 
     def changed(self, uri: str, changes: list[types.TextDocumentContentChangeEvent]) -> None:
-        """Its text is another one; where the cursor is, is told by requests alone, and is guessed until then."""
+        """Apply changes to a document's text; the cursor, which only requests state, is guessed until then."""
         draft = self.drafts[uri]
         if draft is not None:
             text, cursor = draft.text, draft.cursor
@@ -98,7 +98,7 @@ class Server(LanguageServer):
             draft.stand(text, cursor)
 
     async def asked(self, uri: str, position: types.Position) -> tuple[Text, int, Suggestion | None]:
-        """The text, the cursor in it, and what may follow that."""
+        """Return the text, the cursor in it, and the suggestion for that place."""
         draft = self.drafts[uri]
         if draft is None:
             return Text("", Units()), 0, None
@@ -108,13 +108,13 @@ class Server(LanguageServer):
         return text, cursor, await self.drafts.suggestion(uri)
 
     def on_fault(self, error: Exception, source: type[JsonRpcException]) -> None:
-        """A message could not be taken: the server lives on, and the editor is told."""
+        """Report to the editor a message that could not be handled; the server goes on."""
         if isinstance(error, json.JSONDecodeError | UnicodeDecodeError | RecursionError):
             self.protocol.refuse_what_is_no_json()
         self.report_server_error(error, source)
 
     def _refresh(self) -> None:
-        """Let the editor ask again, where it can be told to; another one's next request is answered so."""
+        """Let the editor ask again, where it can be told to; any other gets the new suggestion when it asks next."""
         experimental = self.client_capabilities.experimental
         if isinstance(experimental, Mapping) and experimental.get(TAKES_REFRESH):
             self.protocol.send_request(REFRESH)

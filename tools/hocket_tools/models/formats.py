@@ -31,7 +31,7 @@ def lay(file: Path, folder: Path, progress: Callable[[str], None]) -> None:
 
 
 def check_file(folder: Path, floats: float | None, progress: Callable[[str], None]) -> None:
-    """Check the file that was laid there, and note down what it costs; `floats`: nats with float weights."""
+    """Check the GGUF file in `folder` and store what it costs; `floats` is nats per token with float weights."""
     if (hindered := obstacle()) is not None:
         progress(f"nothing reads the file yet: {hindered}; then hocket model get again, which checks it")
         return
@@ -47,7 +47,7 @@ def check_file(folder: Path, floats: float | None, progress: Callable[[str], Non
 
 
 def is_checked(folder: Path) -> bool:
-    """Whether there is no file that a check would be new for."""
+    """Tell whether no check is due: there is no GGUF file, it was checked already, or nothing here can read it."""
     return not (folder / GGUF).exists() or bool(reported(folder)) or not is_installed()
 
 

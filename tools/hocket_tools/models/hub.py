@@ -1,4 +1,4 @@
-"""Files of the Hugging Face hub, or of a mirror (HF_ENDPOINT): named by hash, and gone on with after a break."""
+"""Files of the Hugging Face hub, or of a mirror (HF_ENDPOINT): identified by hash, and resumed after a break."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _READ = re.compile(r"(?!consolidated)[^/]+\.(safetensors|json|jinja|model)|merge
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A file of a repository as its list has it; small files are named by no hash."""
+    """A file in the list of a repository; small files have no hash there."""
 
     name: str
     bytes: int
@@ -44,7 +44,7 @@ class Remote:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """What a repository has at one commit."""
+    """The content of a repository at one commit."""
 
     name: str
     commit: str
@@ -52,14 +52,14 @@ class Repository:
     files: tuple[Remote, ...]
 
     def file(self, name: str) -> Remote:
-        """One of them. Raises BadRequest."""
+        """Return the file with this name. Raises BadRequest."""
         for each in self.files:
             if each.name == name:
                 return each
         raise BadRequest(f"{self.name} has no file {name}", f"it has: {', '.join(each.name for each in self.files)}")
 
     def weights(self) -> list[Remote]:
-        """What transformers reads of a model: no code and nothing that is pickled. Raises BadRequest."""
+        """Return the files that transformers reads of a model: no code and nothing pickled. Raises BadRequest."""
         read = [each for each in self.files if _READ.fullmatch(each.name)]
         if not any(each.name.endswith(".safetensors") for each in read):
             ggufs = [each.name for each in self.files if each.name.endswith(".gguf")]
@@ -69,7 +69,7 @@ class Repository:
 
 
 def listed(name: str, revision: str = "main") -> Repository:
-    """What a repository has. Raises BadRequest and Unavailable."""
+    """Return a repository with the list of its files. Raises BadRequest and Unavailable."""
     with _explained(name):
         info = HfApi(endpoint=_endpoint()).model_info(name, revision=revision, files_metadata=True, timeout=WAIT_S)
     files = tuple(
@@ -80,7 +80,7 @@ def listed(name: str, revision: str = "main") -> Repository:
 
 
 def download(repository: Repository, remote: Remote, folder: Path, sha256: str = "") -> Path:
-    """The file under `folder`, of which a part may be there; `sha256` where it is known from elsewhere, too.
+    """Download a file below `folder`, or the rest of it, and return its path; `sha256` is a hash known from elsewhere.
 
     What was downloaded stays when this ends early. Raises BadRequest and Unavailable, and OSError for a full disk.
     """
@@ -106,7 +106,7 @@ def download(repository: Repository, remote: Remote, folder: Path, sha256: str =
 
 
 def _endpoint() -> str | None:
-    """A mirror, or another server that speaks the hub's protocol; None: the hub."""
+    """Return the address of a mirror, or of another server that speaks the hub's protocol; None is the hub itself."""
     return os.environ.get("HF_ENDPOINT", "").rstrip("/") or None
 
 
@@ -124,7 +124,7 @@ def _other(repository: Repository, remote: Remote) -> BadRequest:
 
 @contextmanager
 def _explained(repository: str) -> Iterator[None]:
-    """What can go wrong on the way, each in one line."""
+    """Turn each error of a download into BadRequest or Unavailable with one line; a full disk stays an OSError."""
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     try:
         yield

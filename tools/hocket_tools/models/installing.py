@@ -1,4 +1,4 @@
-"""A model by one command: what is taken from where, and how it gets into the folder that daemons read."""
+"""Installing a model by one command: what is taken from where, and how it gets into the folder that daemons read."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """What to take for a model; `converts`: its float weights are made of the GGUF file."""
+    """The plan for installing a model; with `converts`, its float weights are made of the GGUF file."""
 
     name: str
     title: str
@@ -45,14 +45,14 @@ class Installation:
 
     @property
     def bytes(self) -> int:
-        """What is downloaded, where that is known before."""
+        """Return the number of bytes to download, as far as it is known before."""
         file = self.gguf.remote.bytes if isinstance(self.gguf, Source) else 0
         file = self.gguf.bytes if isinstance(self.gguf, PackageParts) else file
         return file + sum(each.bytes for each in (self.weights.weights() if self.weights else ()))
 
     @property
     def origin(self) -> str:
-        """For people."""
+        """Return the origin of the files, in words for people."""
         origins = [f"{each.name} on the hub, at {each.commit[:12]}" for each in (self.weights,) if each]
         if isinstance(self.gguf, Source):
             source = self.gguf.repository
@@ -70,7 +70,7 @@ class Installation:
 
 
 def is_here(name: str, *, floats: bool) -> bool:
-    """Whether all of a model is on this machine; nobody is asked."""
+    """Tell whether all of a model is on this machine, without asking any server."""
     known, folder = CATALOGUE.get(name), place(name)
     file = known is not None and known.gguf is not None
     return (
@@ -82,7 +82,7 @@ def is_here(name: str, *, floats: bool) -> bool:
 
 
 def planned(name: str, *, floats: bool) -> Installation:
-    """For a name of the catalogue, `owner/model` of the hub, or `owner/model:file.gguf`.
+    """Return the plan for a name of the catalogue, `owner/model` of the hub, or `owner/model:file.gguf`.
 
     `floats` asks for float weights, too. The hub is asked what it has. Raises BadRequest and Unavailable.
     """
@@ -119,7 +119,7 @@ def _source(file: HubFile) -> Source:
 
 
 def install(plan: Installation, *, again: bool, progress: Callable[[str], None]) -> None:
-    """Make the model's folder, or add to it what it lacks. Raises BadRequest and Unavailable; it is then as it was."""
+    """Make the model's folder, or add what it lacks. Raises BadRequest and Unavailable, with the folder as it was."""
     downloads = place(plan.name).with_name(f".{place(plan.name).name}.downloads")
     with writing_models(), renewed(place(plan.name), empty=again) as folder:
         private_folder(downloads)

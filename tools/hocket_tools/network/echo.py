@@ -1,4 +1,4 @@
-"""The round trip by the bus's own echo, on a connection to a daemon: what the running pair goes by."""
+"""The round trip by the bus's own echo, on a connection to a daemon: the figure that a running pair uses."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def run(arguments: list[str], package: str, deadline_s: float) -> subprocess.Com
 
 @contextmanager
 def _started(arguments: list[str]) -> Iterator[subprocess.Popen[str]]:
-    """A program that is gone afterwards, also when Ctrl-C comes while it starts."""
+    """Start a program that is gone at the end of the context, also when Ctrl-C comes while it starts."""
     process = None
     try:
         with uninterrupted():
@@ -55,11 +55,11 @@ def _started(arguments: list[str]) -> Iterator[subprocess.Popen[str]]:
 
 
 def check_host(host: str) -> None:
-    """Raises BadRequest unless `host` can be a name or an address; what begins with a dash would be an option."""
+    """Raise BadRequest unless `host` can be a name or an address; what begins with a dash would be an option."""
     if not _HOST.fullmatch(host):
         raise BadRequest(f"'{host}' is no host", "give a name or an address, for example cloud.example")
 
 
 def last_line(text: str) -> str:
-    """The last line that says something."""
+    """Return the last line that is not blank."""
     return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")

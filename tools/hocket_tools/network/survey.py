@@ -1,4 +1,4 @@
-"""Everything that can be measured towards one host, each figure with its source, each failure with its remedy."""
+"""Measurements of the way to one host: each figure with its source, each failure with its remedy."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _WITH_PORT = re.compile(r"(\[[^]]+\]|[^:]+):\d+")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where to measure: a host, empty for this one, and where a daemon listens there, empty when not known."""
+    """A target of measurements: a host, empty for this one, and a daemon's endpoint there, empty when not known."""
 
     host: str
     endpoint: str = ""
 
     @classmethod
     def parse(cls, text: str) -> Target:
-        """From HOST, HOST:PORT, tcp://HOST:PORT or ipc:///PATH. Raises BadRequest."""
+        """Parse HOST, HOST:PORT, tcp://HOST:PORT or ipc:///PATH. Raises BadRequest."""
         if text.startswith("ipc://"):
             return cls("", text)
         bare = text.removeprefix("tcp://")
@@ -50,7 +50,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What was found; `notes` say what does not fit together."""
+    """The findings of one survey; `notes` say what does not fit together."""
 
     figures: list[Figure] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)

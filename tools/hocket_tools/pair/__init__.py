@@ -1,1 +1,1 @@
-"""A pair on this machine: its folder, its four processes and how they are."""
+"""A pair on this machine: its folder, its four processes and their states."""

@@ -1,4 +1,4 @@
-"""What one machine tells another to be paired with: name, public key and address in one word, nothing of it secret."""
+"""The code by which two machines are paired: name, public key and address in one word, nothing of it secret."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Code:
     endpoint: str = ""
 
     def written(self) -> str:
-        """Letters, digits, dashes and underscores alone, which no messenger and no shell changes."""
+        """Return the code as letters, digits, dashes and underscores alone, which no messenger and no shell changes."""
         body = msgspec.msgpack.encode((self.name, self.key, self.endpoint))
         return _MARK + base64.urlsafe_b64encode(_check(body) + body).decode().rstrip("=")
 
     @classmethod
     def read(cls, text: str) -> Code:
-        """The machine of a code. Raises BadRequest for one that is cut short, mistyped or no code."""
+        """Return the machine of a code. Raises BadRequest for one that is cut short, mistyped or no code."""
         word = "".join(text.split())
         try:
             if not word.startswith(_MARK):

@@ -1,4 +1,4 @@
-"""The HTTP gateway of a pair: configured by serve.toml, started behind the daemons, asked how it is."""
+"""The HTTP gateway of a pair: configured by serve.toml, started after the daemons, asked for its state."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def configure(home: Home) -> None:
 
 
 def serve_settings(folder: Path | None, config: Path | None = None) -> ServeSettings:
-    """Those of the file, with the pair's own places for what it does not say. Raises BadConfiguration."""
+    """Return the settings of the file, with the pair's own places where it names none. Raises BadConfiguration."""
     from msgspec.structs import replace
 
     from hocket_gateway.settings import ServeSettings
@@ -60,18 +60,18 @@ def serve_settings(folder: Path | None, config: Path | None = None) -> ServeSett
 
 
 def address(settings: ServeSettings) -> str:
-    """The host and port at which this machine reaches it."""
+    """Return the host and port at which this machine reaches the gateway."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     return from_here(f"tcp://{host}:{settings.port}").removeprefix("tcp://")
 
 
 def states(homes: Sequence[Home], wait_s: float = 2.0) -> list[DaemonState]:
-    """How the gateway is, of the first home where one is configured, if one is. Raises BadConfiguration."""
+    """Return a list with the gateway's state in the first home that configures one, if any. Raises BadConfiguration."""
     return [_state(home, wait_s) for home in homes if home.config(GATEWAY).exists()][:1]
 
 
 def bring_up_gateway(home: Home, wait_s: float) -> DaemonState | None:
-    """Start it where it is configured and does not run, and wait until it answers; None where it is not configured.
+    """Start the gateway unless it runs, and wait until it answers; return None where it is not configured.
 
     Raises BadConfiguration or StartFailed; the daemons go on.
     """

@@ -21,5 +21,5 @@ def shortened_in(text: str) -> str:
 
 
 def home_flag(home: Path | None) -> str:
-    """` --home PATH` as a shell takes it; empty where none was named."""
+    """Return ` --home PATH` as a shell takes it; empty where no home was named."""
     return f" --home {shlex.quote(str(home))}" if home else ""

@@ -54,21 +54,21 @@ class Home:
         return self.at / "logs" / f"{name}.log"
 
     def pid(self, name: str) -> Path:
-        """Where the process of a daemon is noted."""
+        """Return the file that holds the process id of a daemon."""
         return self.at / "run" / f"{name}.pid"
 
     def endpoint(self, name: str) -> str:
-        """Where a daemon is configured to listen at first."""
+        """Return the endpoint where a daemon is configured to listen at first."""
         return paths.endpoint(name, self.at)
 
     def require(self, name: str) -> None:
-        """Raises BadConfiguration where there is no configuration file of a daemon."""
+        """Raise BadConfiguration where a daemon has no configuration file."""
         if not self.config(name).exists():
             text = f"no pair in {self.at}, which has no {name}.toml"
             raise BadConfiguration(text, f"make one: hocket up{home_flag(self.at)}")
 
     def listening(self, name: str) -> str:
-        """Where this machine reaches a daemon, by its configuration file as it is now. Raises BadConfiguration."""
+        """Return where this machine reaches a daemon, by its present configuration file. Raises BadConfiguration."""
         if not self.config(name).exists():
             return self.endpoint(name)
         endpoint = self._endpoint(name, "endpoint")
@@ -77,11 +77,11 @@ class Home:
         return from_here(endpoint)
 
     def advertised(self) -> str:
-        """Where other machines reach the cloud daemon here. Raises BadConfiguration."""
+        """Return where other machines reach the cloud daemon here. Raises BadConfiguration."""
         return self._endpoint("cloud", "advertise") or self._endpoint("cloud", "endpoint")
 
     def peer(self) -> str:
-        """Where the device finds the cloud by its configuration file; empty without one. Raises BadConfiguration."""
+        """Return the cloud's address in the device's configuration file; empty without one. Raises BadConfiguration."""
         return self._endpoint("device", "cloud") if self.config("device").exists() else ""
 
     def strays(self) -> list[str]:
@@ -98,7 +98,7 @@ class Home:
 
     @property
     def is_pair(self) -> bool:
-        """Whether the device here is configured for the cloud here. Raises BadConfiguration."""
+        """Tell whether the device here is configured for the cloud here. Raises BadConfiguration."""
         return self.peer() == self.listening("cloud")
 
     def ledger(self) -> Path:
@@ -131,7 +131,7 @@ class Home:
         return tuple(name for name in NAMES if len(sides) != 1 or side_of(name) in sides)
 
     def side(self) -> SideName:
-        """Which side of a pair with another machine this one is. Raises BadConfiguration where that is not clear."""
+        """Return this machine's side of a pair with another one. Raises BadConfiguration where that is not clear."""
         if self.config("cloud").exists() and is_tcp(self.listening("cloud")):
             if self.config("device").exists():
                 raise BadConfiguration(
@@ -143,7 +143,7 @@ class Home:
         raise BadConfiguration(f"no side of a pair in {self.at}", "make it one: hocket init device, or init cloud")
 
     def name(self, side: SideName) -> str:
-        """What this machine calls itself. Raises BadConfiguration."""
+        """Return the name that this machine gives itself. Raises BadConfiguration."""
         return str(self._values(side).get("name", "")) or f"{platform.node().split('.')[0] or 'machine'}-{side}"
 
     def set_peer(self, endpoint: str) -> None:
@@ -179,9 +179,9 @@ class Home:
     def prepare_side(
         self, side: SideName, name: str, at: str, more: Mapping[str, Value] = MappingProxyType({})
     ) -> None:
-        """The same for one side, which is called `name` and listens `at`, or where it does by default.
+        """Make the missing files of one side, called `name`, listening `at` or by default. Raises BadConfiguration.
 
-        `more` is what else stands in its file, by dotted name.
+        `more` has further values for its file, by dotted name.
         """
         own: dict[str, Value] = {"name": name, **more}
         own |= ({"endpoint": at} if at else {}) | ({"cloud": ""} if side == "device" else {})
@@ -209,7 +209,7 @@ class Home:
             raise
 
     def _begin(self) -> None:
-        """Raises BadConfiguration for a folder that others use: a pair's is closed to everybody else."""
+        """Make the folder, closed to all other users. Raises BadConfiguration for a folder that others use."""
         shared = self.at.is_dir() and self.at.stat().st_mode & 0o077
         if shared and not any(self.config(name).exists() for name in NAMES) and {*os.listdir(self.at)} - _BEFORE:
             raise BadConfiguration(f"{self.at} has other files, and others may read it", "name a new folder")
@@ -227,14 +227,14 @@ class Home:
         return endpoint_from(self.at, self._text(name, key))
 
     def _text(self, name: str, key: str) -> str:
-        """What stands at a dotted key of a daemon's file; empty where there is no text."""
+        """Return the text at a dotted key of a daemon's file; empty where there is no text."""
         value: Any = self._values(name)
         for part in key.split("."):
             value = value.get(part) if isinstance(value, dict) else None
         return value if isinstance(value, str) else ""
 
     def _given(self, name: str) -> dict[str, Value]:
-        """What stands in a daemon's file from the beginning, by dotted name; paths from this folder."""
+        """Return the initial values of a daemon's file, by dotted name; paths are relative to this folder."""
         side = side_of(name)
         given: dict[str, Value] = {"endpoint": _socket(name)}
         if name != side:
@@ -261,13 +261,13 @@ def _decisions(side: str) -> str:
 
 
 def _other_home(written: str, own: str) -> str:
-    """The folder that an absolute path has before what stands there by default; empty where it is another path."""
+    """Return the folder of an absolute path that ends like the default one; empty for any other path."""
     path, tail = written.removeprefix(IPC), "/" + own.removeprefix(IPC)
     return path.removesuffix(tail) if path.startswith("/") and path.endswith(tail) else ""
 
 
 def _settings(name: str) -> type[Struct]:
-    """What the daemon `name` reads its file as; imported here, since whoever only asks has no need of it."""
+    """Return the type of a daemon's settings; imported here, since a command that only asks does not need it."""
     from hocket_daemon.config import CloudSettings, DeviceSettings
     from hocket_retrieval.config import RetrievalConfig
 

@@ -1,4 +1,4 @@
-"""Which daemons of this machine run, whoever started them: by the configuration files of a home and of the services."""
+"""States of this machine's daemons, whoever started them, by the configuration files of a home and of the services."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ SERVICES = Path("/etc/hocket")
 
 
 def places(folder: Path | None) -> list[Home]:
-    """The home that is meant; where none is named, that of the system's services, too."""
+    """Return the home that is named; where none is, this user's and that of the system's services."""
     named = folder is not None or os.environ.get("HOCKET_HOME")
     return [Home.find(folder)] if named else [Home.find(), Home(SERVICES)]
 
 
 def look(homes: Sequence[Home], names: Sequence[str] = NAMES, connect_s: float = 2.0) -> list[DaemonState]:
-    """How each daemon is that has a configuration file in one of `homes`; of two of a name the one that answers.
+    """Return the state of each daemon configured in one of `homes`; of two with one name, the one that answers.
 
     Sides that another machine has are left out. Raises BadConfiguration.
     """
@@ -43,7 +43,7 @@ def looked_at(homes: Sequence[Home]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Whether all is well, and how it is in one line."""
+    """The joint state of the daemons: whether all is well, and a line that describes it."""
 
     well: bool
     line: str
@@ -56,7 +56,7 @@ _ALONE = {  # by how the device daemon tells of its cloud
 
 
 def health(states: Sequence[DaemonState]) -> Health:
-    """How the daemons are together; what must be mended first is said first."""
+    """Return the joint state of the daemons; what must be mended first is said first."""
     silent = [state for state in states if not state.answering]
     if len(silent) == len(states) and all(state.pid is None for state in states):
         return Health(False, "nothing runs: hocket up")
@@ -72,14 +72,14 @@ def health(states: Sequence[DaemonState]) -> Health:
 
 
 def _states(home: Home, connect_s: float) -> list[DaemonState]:
-    """All at once: each that is silent takes its time."""
+    """Return the states of a home's daemons, asked for at once, since each silent one takes its full time."""
     names = [name for name in NAMES if home.config(name).exists()]
     with ThreadPoolExecutor(len(NAMES)) as threads:
         return list(threads.map(lambda name: daemon_state(home, name, connect_s), names))
 
 
 def _of_this_machine(home: Home, states: list[DaemonState]) -> list[DaemonState]:
-    """Without a side of which nothing answers, where the two sides of the home are no pair and another side does."""
+    """Leave out a side that is silent, where the two sides of the home are no pair and the other side answers."""
     awake_clock = {side_of(state.name) for state in states if state.answering or state.pid is not None}
     if not awake_clock or home.is_pair:
         return states

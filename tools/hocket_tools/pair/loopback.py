@@ -11,7 +11,7 @@ from hocket_bus.trust.keys import Peer
 
 
 def trust_self(folder: Path, *endpoints: str) -> Path:
-    """Make a key in `folder` and trust it at these endpoints; returns the folder."""
+    """Make a key in `folder`, trust it at these endpoints, and return the folder."""
     own = new_key_pair()
     keys.write_own(folder, own)
     may = frozenset(RIGHTS)

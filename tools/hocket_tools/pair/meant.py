@@ -1,4 +1,4 @@
-"""Which daemon a command means: the one that is named, else the device's of the pair."""
+"""The daemon that a command means: the one that is named, else the device's of the pair."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .trial import devices
 
 
 def meant(endpoint: str | None, home: Path | None) -> tuple[str, Path]:
-    """Its endpoint, and the folder of the keys for it.
+    """Return the endpoint of the daemon that is meant, and the folder of the keys for it.
 
     Raises BadConfiguration, Unavailable where no pair was begun, BadRequest where several devices may be meant.
     """
@@ -32,5 +32,5 @@ def meant(endpoint: str | None, home: Path | None) -> tuple[str, Path]:
 
 
 def folders_named(within: Sequence[str] | None) -> tuple[str, ...]:
-    """Folders, or documents, as a daemon on this machine knows them."""
+    """Return folders, or documents, by the paths under which a daemon on this machine knows them."""
     return tuple(str(paths.expanded(Path(path)).absolute()) for path in within or () if path)

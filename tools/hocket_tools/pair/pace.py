@@ -1,4 +1,4 @@
-"""How daemons do, by two looks at their figures; knows the figures' names and no terminal."""
+"""Rates and shares of a daemon between two looks at its figures; knows the figures' names and no terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _LABELLED = re.compile(r'(\w+)\{\w+="(.*)"\}')
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """One daemon between two looks, `seconds` apart. Rates are per second; None where nothing happened meanwhile."""
+    """The figures of one daemon between two looks, `seconds` apart.
+
+    Rates are per second. A figure is None where nothing happened meanwhile.
+    """
 
     name: str
     problem: str
@@ -48,7 +51,7 @@ class Watch:
         self._looks: deque[tuple[float, DaemonState]] = deque()
 
     def add(self, state: DaemonState) -> Pace:
-        """Take a look; returns the pace since the oldest one that is kept."""
+        """Add a look; return the pace since the oldest look that is stored."""
         now = time.monotonic()
         if self._looks and not (state.answering and self._looks[-1][1].answering):
             self._looks.clear()
@@ -60,7 +63,7 @@ class Watch:
 
 
 def pace(before: DaemonState, after: DaemonState, seconds: float) -> Pace:
-    """What happened from one look to the other."""
+    """Return the pace of a daemon from one look to another, `seconds` later."""
     now = after.metrics
     grown = {name: _growth(before.metrics.get(name, 0.0), value) for name, value in now.items()}
     by_source = _by_label(grown, "tokens_total")
@@ -98,7 +101,7 @@ def pace(before: DaemonState, after: DaemonState, seconds: float) -> Pace:
 
 
 def _growth(before: float, after: float) -> float:
-    """A figure that fell belongs to a daemon that began anew."""
+    """Return how much a figure grew; one that fell belongs to a restarted daemon and grew from zero."""
     return after - before if after >= before else after
 
 
@@ -112,7 +115,7 @@ def _shares(counts: dict[str, float], total: float) -> dict[str, float]:
 
 
 def _accepted_of(metrics: dict[str, float]) -> dict[str, float]:
-    """Of each member, since its daemon's start: answers with members are few."""
+    """Return each member's share of accepted drafts since the daemon's start, since answers with members are few."""
     tokens, accepted = _by_label(metrics, "member_tokens_total"), _by_label(metrics, "member_accepted_total")
     return {name: accepted.get(name, 0.0) / count for name, count in tokens.items() if count}
 

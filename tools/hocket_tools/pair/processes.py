@@ -1,7 +1,7 @@
 """Daemons as processes: started detached, found by their command lines, stopped with a deadline.
 
-A daemon belongs to the home whose configuration file it was started with, whoever started it: a list of its own would
-be wrong after a lost file, a second start or a moved folder, and then nobody could stop what it does not name.
+A daemon belongs to the home whose configuration file it was started with, by whatever program. A list of daemons would
+be wrong after a lost file, a second start or a moved folder; nobody could then stop a daemon that it does not name.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def start(home: Home, name: str, program: str = PROGRAM) -> int:
-    """Start the daemon `name` of `program` detached from this terminal, its output in its log; returns the pid."""
+    """Start the daemon `name` of `program`, detached from this terminal, with its output in its log; return the pid."""
     log = home.log(name)
     if log.exists() and log.stat().st_size > KEPT_LOG_BYTES:
         log.replace(log.with_suffix(".log.old"))
@@ -55,7 +55,7 @@ def start(home: Home, name: str, program: str = PROGRAM) -> int:
 
 
 def _wait_seen(pid: int, home: Home) -> None:
-    """Until /proc shows the command line of a new process, which it does a moment after spawning has returned."""
+    """Wait until /proc shows the command line of a new process, which it does a moment after spawning has returned."""
     deadline = Deadline.after(END_S)
     while _configuration(pid, home.at) is None and _started(pid) and not deadline.passed:
         time.sleep(POLL_S / 100)
@@ -63,7 +63,7 @@ def _wait_seen(pid: int, home: Home) -> None:
 
 @contextmanager
 def _inside(folder: Path) -> Iterator[None]:
-    """A process that is started within begins in `folder`."""
+    """Enter `folder` for the context, so that a process that is started within begins there."""
     before = os.open(".", os.O_PATH)
     try:
         os.chdir(folder)
@@ -79,7 +79,7 @@ def running(home: Home, name: str) -> int | None:
 
 
 def pids(home: Home) -> dict[str, list[int]]:
-    """Every process of this user's that is a daemon of `home`, by the daemon's name."""
+    """Return the pids of all processes of this user's that are daemons of `home`, by the daemon's name."""
     found: dict[str, list[int]] = {}
     at = os.path.realpath(home.at)
     for entry in os.listdir("/proc"):
@@ -89,9 +89,9 @@ def pids(home: Home) -> dict[str, list[int]]:
 
 
 def _configuration(pid: int, at: Path) -> Path | None:
-    """The configuration file of a process that is a daemon; None for any other, and for those that cannot be seen.
+    """Return the configuration file of a process that is a daemon; None for any other, and for one that cannot be seen.
 
-    A daemon shows nobody its folder, but for a mark whether it is `at` (hocket_bus.trust.unseen).
+    A daemon hides its folder, except for a mark that tells whether it is `at` (hocket_bus.trust.unseen).
     """
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
@@ -125,9 +125,9 @@ def exit_status(pid: int) -> int | None:
 
 
 def reload(home: Home) -> list[str]:
-    """Let the daemons of `home` read again whom they know; returns their names.
+    """Let the daemons of `home` read the machines they know again; return the daemons' names.
 
-    One that still starts is left out: it has not read it yet, and the signal would end it.
+    A daemon that is still starting is left out: it has not read them yet, and the signal would end it.
     """
     reloaded = [(name, pid) for name, found in pids(home).items() for pid in found if _takes_reload(pid)]
     for _, pid in reloaded:
@@ -145,7 +145,7 @@ def _takes_reload(pid: int) -> bool:
 
 
 def stop(home: Home, names: list[str], wait_s: float = 10.0) -> list[str]:
-    """Stop daemons; returns the names of those that had to be killed.
+    """Stop daemons; return the names of those that had to be killed.
 
     The first SIGTERM lets requests in work go on for `wait_s`, the second ends them with a reason. Retrieval daemons go
     last: until then those requests search.
@@ -178,13 +178,13 @@ def last_lines(log: Path, count: int = 8) -> list[str]:
 
 
 def last_error(home: Home, name: str) -> str:
-    """What a daemon ended with, by the last line of its log; empty where that is no error of its own."""
+    """Return the error that a daemon ended with, the last line of its log; empty where that is no error of its own."""
     final = "".join(last_lines(home.log(name), 1))
     return final.removeprefix(COMPLAINT) if final.startswith(COMPLAINT) else ""
 
 
 def _wait_gone(processes: dict[int, str], deadline: Deadline) -> dict[int, str]:
-    """Those that still run at the deadline."""
+    """Wait for processes to end; return those that still run at the deadline."""
     began = {pid: _started(pid) for pid in processes}
     left = processes
     while left := {pid: name for pid, name in left.items() if began[pid] and _started(pid) == began[pid]}:
@@ -197,7 +197,7 @@ def _wait_gone(processes: dict[int, str], deadline: Deadline) -> dict[int, str]:
 
 
 def _started(pid: int) -> str:
-    """When a process started, in the kernel's ticks; empty when there is none or it has ended."""
+    """Return when a process started, in the kernel's ticks; empty when there is none or it has ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except OSError:
@@ -208,7 +208,7 @@ def _started(pid: int) -> str:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Put off Ctrl-C and its like: a process that was started and not noted could never be stopped."""
+    """Defer Ctrl-C and its like to the end of the context: a process started but not noted could never be stopped."""
     if threading.current_thread() is not threading.main_thread():
         yield  # signals reach the main thread only
         return

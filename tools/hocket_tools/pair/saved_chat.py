@@ -1,4 +1,4 @@
-"""The turns of a conversation as they are kept: JSON, for their owner alone."""
+"""The stored turns of a conversation: JSON, for their owner alone."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from hocket_bus.trust.private import write_whole
 
 
 class _Saved(msgspec.Struct, frozen=True):
-    """By name, so that people can read it."""
+    """A turn in the file, its fields by name, so that people can read it."""
 
     query: str
     answer: str
 
 
 def saved_turns(file: Path) -> list[Turn]:
-    """The oldest first; none where there is no file. Raises BadConfiguration."""
+    """Return the turns, the oldest first; none where there is no file. Raises BadConfiguration."""
     if not file.exists():
         return []
     try:
@@ -31,6 +31,6 @@ def saved_turns(file: Path) -> list[Turn]:
 
 
 def save_turns(file: Path, turns: list[Turn]) -> None:
-    """Whole or not at all."""
+    """Write the turns, whole or not at all."""
     saved = [_Saved(turn.query, turn.answer) for turn in turns]
     write_whole(file, as_json.indented(saved))

@@ -1,4 +1,4 @@
-"""How each daemon of a pair is, asked through its real socket."""
+"""The state of each daemon of a pair, asked for through its real socket."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNCONNECTED = "not connected"  # how the device daemon tells of its cloud; why, 
 
 @dataclass(frozen=True, slots=True)
 class DaemonState:
-    """One daemon: its process, whether it answers, and the facts it tells."""
+    """The state of a daemon: its process, whether it answers, and the facts and metrics that it reports."""
 
     name: str
     pid: int | None
@@ -33,18 +33,18 @@ class DaemonState:
 
     @property
     def settled(self) -> bool:
-        """Ready, and where it has another side to reach, connected to it."""
+        """Tell whether the daemon is ready and, where it has another side to reach, connected to it."""
         return self.ready and not self.facts.get("cloud", "").startswith(UNCONNECTED)
 
     @property
     def refusal(self) -> str:
-        """Why the other side refuses this one, which no waiting mends; empty where it does not."""
+        """Return why the other side refuses this one, which no waiting mends; empty where it does not."""
         before, found, reason = self.facts.get("cloud", "").partition(f"{UNCONNECTED} (")
         return reason.removesuffix(")") if found and not before else ""
 
 
 def daemon_state(home: Home, name: str, connect_s: float = 2.0) -> DaemonState:
-    """The state of one daemon, whoever started it; a silent one is described, never raised."""
+    """Return the state of one daemon, whoever started it; silence is described in it and raises nothing."""
     pid, endpoint = running(home, name), home.listening(name)
     try:
         there = is_tcp(endpoint) or Path(endpoint.removeprefix("ipc://")).exists()
@@ -57,7 +57,7 @@ def daemon_state(home: Home, name: str, connect_s: float = 2.0) -> DaemonState:
 
 
 def check_begun(home: Home, name: str) -> None:
-    """Raises Unavailable with a daemon's own reason, where it ended by an error and nobody has started it again."""
+    """Raise Unavailable with a daemon's own reason, where it ended by an error and nobody has started it again."""
     reason = last_error(home, name)
     socket = Path(home.listening(name).removeprefix("ipc://"))
     if reason and running(home, name) is None and not socket.exists():
@@ -65,7 +65,7 @@ def check_begun(home: Home, name: str) -> None:
 
 
 def state_at(endpoint: str, name: str, pid: int | None, keys: Path, connect_s: float = 2.0) -> DaemonState:
-    """The same for whoever listens at `endpoint`, under a name of the caller's."""
+    """Return the state of the daemon that listens at `endpoint`, under a name of the caller's."""
     try:
         with Caller(endpoint, connect_s, keys) as caller:
             status = caller.ask(StatusRequest(request=os.urandom(16)), Status, connect_s)

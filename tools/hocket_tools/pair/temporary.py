@@ -23,7 +23,7 @@ SWEEP_S = 60.0  # stopping a pair whose daemons do not heed takes 40
 
 @contextmanager
 def temporary_home() -> Iterator[Home]:
-    """The home of a pair in a temporary folder; at the end of this context or of its process, all of it goes.
+    """Yield the home of a pair in a temporary folder, all of which goes at the end of the context or of its process.
 
     SIGTERM and SIGHUP end the context, too.
     """
@@ -35,7 +35,10 @@ def temporary_home() -> Iterator[Home]:
 
 @contextmanager
 def _swept(home: Home) -> Iterator[None]:
-    """Only this process can write to the sweeper's input, which therefore ends with this context or process."""
+    """Remove the home at the end of this context or of this process.
+
+    A sweeper waits for the end of its input, to which only this process can write.
+    """
     command = [sys.executable, "-P", "-m", "hocket_tools.pair.temporary", str(home.at)]
     silent = subprocess.DEVNULL
     with uninterrupted():

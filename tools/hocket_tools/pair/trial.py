@@ -40,7 +40,7 @@ def members(home: Home) -> list[Home]:
 def prepare(
     home: Home, count: int, cloud: Mapping[str, Value] = NOTHING, device: Mapping[str, Value] = NOTHING
 ) -> None:
-    """Make a cloud and `count` devices; `cloud` and `device` are what else stands in their files, by dotted name.
+    """Make a cloud and `count` devices; `cloud` and `device` are further values of their files, by dotted name.
 
     Raises BadConfiguration where something else is there.
     """
@@ -68,14 +68,14 @@ def prepare(
 
 
 def _pin_others(home: Home, own: str, made: Mapping[str, KeyPair]) -> None:
-    """Let a device know the others by the keys that were made here: as good as by hand."""
+    """Pin the keys of the other devices, which were made here: as good as by hand."""
     for name, key in made.items():
         if name != own:
             home.pins().pin(name, fingerprint(SealingKey.of_secret(key.secret).public))
 
 
 def _device(home: Home, cloud_key: str, at: str, more: Mapping[str, Value]) -> KeyPair:
-    """Its files, with all that devices of a group may send each other on; returns its key."""
+    """Make a device's files, with all sharing within the group allowed, and its key, which is returned."""
     home.prepare_side("device", home.at.name, "", {**SHARED, **more})
     home.set_peer(at)
     own = new_key_pair()
@@ -96,7 +96,7 @@ def dial(device: Home, cloud: str, at: str) -> None:
 
 
 def _free_ports() -> int:
-    """A port that nothing listens on, and neither on the one behind it."""
+    """Return a port that nothing listens on, and neither on the next one."""
     while True:
         with socket.socket() as first, socket.socket() as second:
             first.bind(("127.0.0.1", 0))
@@ -109,5 +109,5 @@ def _free_ports() -> int:
 
 
 def is_trial(home: Home) -> bool:
-    """Whether devices live below it, and its cloud listens for them."""
+    """Tell whether devices live below the home, and its cloud listens for them."""
     return bool(devices(home)) and home.config("cloud").exists() and is_tcp(home.listening("cloud"))

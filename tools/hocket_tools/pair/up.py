@@ -1,6 +1,6 @@
-"""Bringing a pair up: start what does not run, wait until each daemon answers; a death is shown with its last words.
+"""Bringing a pair up: start what does not run, wait until each daemon answers, show the last words of one that dies.
 
-One at a time does it in a folder: two at once would start two daemons of a name, of which one must fail.
+A lock lets one process at a time do it in a folder: two would start two daemons of a name, of which one must fail.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def bring_up(
 
     A device whose cloud is elsewhere need not be connected to it, unless it is to be `joined`.
 
-    `progress` gets the states after every look. Raises BadConfiguration or StartFailed; then what was started is
-    stopped, and `stopping` hears of it before where nothing failed, as on Ctrl-C: it takes seconds.
+    `progress` is called with the states after every look. Raises BadConfiguration or StartFailed; then what was started
+    is stopped. So it is on Ctrl-C and SIGTERM, and `stopping` is called first, since stopping takes seconds.
     """
     deadline = Deadline.after(wait_s)
     home.begin()
@@ -64,7 +64,7 @@ def bring_up(
 
 @contextmanager
 def _alone(home: Home, deadline: Deadline) -> Iterator[None]:
-    """Wait for whoever else brings this pair up. Raises Unavailable where that takes too long."""
+    """Hold the lock for bringing this pair up. Raises Unavailable where another process has it for too long."""
     file = home.at / "up.lock"
     while True:
         try:
@@ -106,7 +106,7 @@ def _wait(
 
 
 def _unsettled(states: Iterable[DaemonState], *, pair: bool) -> list[str]:
-    """Which to wait for; a side without the other one here need not be connected."""
+    """Return the names of the daemons to wait for; without `pair` a side need not be connected to the other one."""
     return [state.name for state in states if not (state.settled if pair else state.ready)]
 
 

@@ -29,7 +29,7 @@ RATE, LORA_RATE = 3e-4, 5e-4
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that weights depend on beside the documents."""
+    """The settings that weights depend on, beside the documents."""
 
     model: str
     lora: bool
@@ -40,12 +40,12 @@ class Settings:
 
     @property
     def plan(self) -> Plan:
-        """An adapter is for a large model, whose steps are long."""
+        """Return the run's plan; an adapter, which is for a large model with long steps, gets smaller batches."""
         return Plan(self.steps, LORA_BATCH, LORA_RATE) if self.lora else Plan(self.steps, BATCH, RATE)
 
 
 def train(data: Path, out: Path, settings: Settings, key_file: Path | None = None) -> None:
-    """Leaves weights in `out`, and beside them the examples, the checkpoint, and the loss of each step.
+    """Train a model; leave weights in `out`, and beside them the examples, the checkpoint, and the loss of each step.
 
     Raises BadRequest, BadConfiguration.
     """
@@ -74,7 +74,7 @@ def train(data: Path, out: Path, settings: Settings, key_file: Path | None = Non
 
 
 def _claim(out: Path, settings: Settings) -> None:
-    """A folder has one run's files."""
+    """Take the folder for this run. Raises BadRequest where it has the files of a run of other settings."""
     file = out / "settings.json"
     if not file.is_file():
         out.mkdir(parents=True, exist_ok=True)

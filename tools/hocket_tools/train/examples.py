@@ -1,4 +1,4 @@
-"""What is learned from: a text up to where somebody has typed it, what is remembered then, and how it goes on."""
+"""Examples to learn from: a text up to where somebody has typed it, the memory at that point, and how it goes on."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EACH = 2  # examples of a section that is drawn, as many as there are sections b
 
 
 class Example(Struct, frozen=True):
-    """`takeaways` in the order in which a prompt has them; `rest` begins with the blank behind what is typed."""
+    """An example: `takeaways` in the order of a prompt, the text `typed`, and the `rest`, which begins with a blank."""
 
     takeaways: tuple[str, ...]
     typed: str
@@ -48,7 +48,7 @@ class Examples:
         *,
         spare: int = 1,
     ) -> None:
-        """So many, in an order of chance; `encode` is the tokenizer of whoever is to learn.
+        """Draw `count` examples, in random order; `encode` is the tokenizer of the model that learns.
 
         Of sections there are `spare` times as many, where labels leave most of them out.
         """
@@ -66,12 +66,12 @@ class Examples:
 
     @property
     def count(self) -> int:
-        """Of all that are drawn."""
+        """Return the number of examples that are drawn."""
         return len(self._turns)
 
     @contextmanager
     def read(self, track: Callable[[Sequence[Section]], Iterable[Section]]) -> Iterator[Iterator[Example]]:
-        """All documents are read, `track` telling how far, and then examples come one by one."""
+        """Read all documents, with `track` for the progress, and yield an iterator over the examples."""
         embedder = RememberingEmbedder()
         facts = [Section(_name(number), fact.document) for number, fact in enumerate(self._facts)]
         with (
@@ -95,7 +95,7 @@ class Examples:
         return Example(tuple(item.takeaway.text for item in items), before, rest, turn < 0)
 
     def _text(self, turn: int) -> tuple[Section, str, str]:
-        """What nobody may have read elsewhere, what is typed, and how it goes on; facts count from below."""
+        """Return the section to hide from memory, the typed text and its rest; a negative `turn` is a made-up fact."""
         if turn < 0:
             fact = self._facts[turn]
             return Section("", ""), fact.beginning, fact.rest
@@ -104,13 +104,13 @@ class Examples:
 
 
 def cut(text: str, share: float) -> tuple[str, str]:
-    """A text up to a blank before a word, which this share of its characters stands before, and the rest."""
+    """Split a text at the first blank after this share of its characters; the second part begins with the blank."""
     at = text.find(" ", round(share * len(text)))
     return (text[:at], text[at:]) if at > 0 else (text, "")
 
 
 def _neighbours(sections: Sequence[Section], count: int, rng: random.Random) -> list[Section]:
-    """So many in runs of one document, so that each has others of its document beside it."""
+    """Return up to `count` sections in runs of one document, so that each has others of its document beside it."""
     by_document: dict[str, list[Section]] = {}
     for section in sections:
         by_document.setdefault(section.name.rpartition("#")[0], []).append(section)

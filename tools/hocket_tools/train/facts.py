@@ -1,4 +1,4 @@
-"""Made-up facts in several wordings each: one is in a document, and somebody types it, perhaps in another one.
+"""Made-up facts in several wordings each: a document states one, and somebody types it, perhaps in another wording.
 
 Names are put together of halves of names that the documents have. No wording, and no name, is one of
 `hocket bench composition`.
@@ -33,7 +33,7 @@ _BESIDE = ("It had rained all morning and nobody was about.", "The rest of the p
 
 
 class Fact(NamedTuple):
-    """`document` states it; who types `beginning` goes on with `rest`."""
+    """A made-up fact that `document` states; a text with the `beginning` goes on with `rest`."""
 
     document: str
     beginning: str
@@ -41,7 +41,7 @@ class Fact(NamedTuple):
 
 
 class Facts:
-    """Facts without end, by a seed; names and the sentences beside them are made of `sentences`, if those have any."""
+    """A source of endless facts by a seed; names and the sentences beside them come from `sentences`, if it has any."""
 
     def __init__(self, rng: random.Random, sentences: Sequence[str]) -> None:
         self._rng = rng
@@ -49,7 +49,7 @@ class Facts:
         self._names = names(sentences) or _NAMES
 
     def make(self) -> Fact:
-        """The next one."""
+        """Return the next fact."""
         rng = self._rng
         kind = rng.choice(KINDS)
         subject, value = self._subject(kind.subject), self.values[kind.value](self)

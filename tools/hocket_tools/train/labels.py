@@ -1,4 +1,4 @@
-"""What an example is to go on with: its document's own words, those of them that memory supports, or a server's."""
+"""The labels of examples: a document's own words, those of them that memory supports, or a server's."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ Label = Callable[[Example], str]
 
 
 def label_of(name: str, model: str, key_file: Path | None) -> Label:
-    """`name` is OWN, SUPPORTED, or the address of a server that has `model`. Raises BadConfiguration."""
+    """Return the function that labels an example: OWN, SUPPORTED, or the server at the address `name` that has `model`.
+
+    Raises BadConfiguration.
+    """
     if name == OWN:
         return lambda example: example.rest
     if name == SUPPORTED:
@@ -57,17 +60,17 @@ def supported(example: Example) -> str:
 
 
 class ServerModel:
-    """A large model behind OpenAI's API goes on with a text (HybridRAG, Table 2): text and memory leave for it."""
+    """A large model behind OpenAI's API that continues a text (HybridRAG, Table 2): text and memory leave for it."""
 
     def __init__(self, settings: ServerSettings) -> None:
-        """Raises BadConfiguration."""
+        """Open the server. Raises BadConfiguration."""
         self._commands: SimpleQueue[Callable[[], None]] = SimpleQueue()
         generator = open_server(settings, self._post, EgressSettings(), Ledger(None))
         assert generator is not None  # there is an address
         self._generator = generator
 
     def __call__(self, example: Example) -> str:
-        """Greedily. Raises what the server's errors mean."""
+        """Return the model's greedy continuation of an example. Raises what the server's errors mean."""
         token_texts, ended = list[str](), list[Finish | HocketError]()
         prompt = reference_text(example.takeaways, "", instructed=True) + example.typed
         sampling = Sampling(temperature=0.0, max_tokens=SERVER_TOKENS)

@@ -27,7 +27,7 @@ BETAS = (0.9, 0.95)
 
 @dataclass(frozen=True)
 class Plan:
-    """So many `steps`, each over the next `batch` lessons; the rate falls from `rate` to zero."""
+    """The plan of a run: `steps`, each over the next `batch` lessons; after a warm-up `rate` falls to zero."""
 
     steps: int
     batch: int
@@ -43,7 +43,7 @@ class Learner:
     """The state of a run: those weights of `model` that are to change, and the optimizer's."""
 
     def __init__(self, model: Module, plan: Plan, checkpoint: Path) -> None:
-        """What an earlier run left in `checkpoint` is taken up."""
+        """Begin a run, or resume the one that an earlier process left in `checkpoint`."""
         self.step = 0
         self._model = model
         self._plan = plan
@@ -54,7 +54,7 @@ class Learner:
             self._resume()
 
     def run(self, lessons: Sequence[Lesson], on_step: Callable[[int, float], None]) -> None:
-        """To the last step; after each, `on_step` gets how many are done and its mean nats of a token."""
+        """Run to the last step; after each, call `on_step` with the steps done and its mean nats per token."""
         batch = self._plan.batch
         while self.step < self._plan.steps:
             nats = self._update(
@@ -86,7 +86,7 @@ class Learner:
                 weight.copy_(kept["weights"][name])
 
     def _keep(self) -> None:
-        """Whole or not at all."""
+        """Write the checkpoint, whole or not at all."""
         partial = self._checkpoint.with_suffix(".partial")
         weights = {name: weight.detach() for name, weight in self._weights.items()}
         torch.save({"step": self.step, "optimizer": self._optimizer.state_dict(), "weights": weights}, partial)
@@ -94,7 +94,7 @@ class Learner:
 
 
 def nats(model: Module, lesson: Lesson) -> Tensor:
-    """The label's mean nats of a token behind its prompt."""
+    """Return the label's mean nats per token after its prompt."""
     ids = torch.tensor([[*lesson.prompt, *lesson.label]])
     logits = model(input_ids=ids, use_cache=False, logits_to_keep=len(lesson.label) + 1).logits
     return cross_entropy(logits[0, :-1].float(), ids[0, -len(lesson.label) :])

@@ -18,7 +18,7 @@ MAX_LEARNED = 96  # ids of a completion
 
 
 class Lesson(NamedTuple):
-    """`label` is what is learned to follow `prompt`."""
+    """A prompt, and the `label` that is learned to follow it, both as token ids."""
 
     prompt: list[int]
     label: list[int]
@@ -32,7 +32,7 @@ class Reading:
         self.encode = Encoding(self._worded.continued, lambda _: True).ids
 
     def lesson(self, example: Example) -> Lesson:
-        """The reference, and what is typed behind it."""
+        """Return the lesson of an example: the reference with the typed text after it, and the label."""
         items = tuple(Item("cloud", Takeaway(text=text, document=""), 0) for text in example.takeaways)
         reference = make_reference(self._worded, items, "", None)
         label = self._worded.continued(example.rest)[:MAX_LEARNED]

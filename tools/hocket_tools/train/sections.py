@@ -24,7 +24,10 @@ class Section(NamedTuple):
 
 
 def sections(folder: Path) -> list[Section]:
-    """Those of WikiText's training file and of every .txt and .md file below `folder`. Raises BadRequest for none."""
+    """Return the sections of WikiText's training file and of all .txt and .md files below `folder`.
+
+    Raises BadRequest where there are none.
+    """
     found = [
         Section(f"{name}#{number}", part)
         for name, text in _documents(folder)

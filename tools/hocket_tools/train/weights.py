@@ -26,7 +26,7 @@ class Pupil:
     """A model in float32 that can be trained, its tokenizer, and how it is written down."""
 
     def __init__(self, name: str, *, lora: bool, seed: int) -> None:
-        """`name` as under [model]; `seed` draws what an adapter begins with. Raises BadConfiguration."""
+        """Load the model `name`, as under [model]; `seed` draws an adapter's first weights. Raises BadConfiguration."""
         self._name = name
         self._lora = lora
         self._base, self.tokenizer = load(place_of(name, "device"), torch.float32, torch.device("cpu"))
@@ -35,7 +35,7 @@ class Pupil:
         self.model.train()
 
     def write(self, folder: Path) -> None:
-        """Weights in bfloat16: a folder that [model] name, or [composition] model, may name."""
+        """Write weights in bfloat16 to a folder, which [model] name, or [composition] model, may name."""
         folder.mkdir(parents=True, exist_ok=True)
         if self._lora:
             _write_adapter(cast("PeftModel", self.model), self._name, folder)

@@ -12,7 +12,7 @@ _JOINERS = ((" @-@ ", "-"), (" @,@ ", ","), (" @.@ ", "."))
 
 
 class Document(NamedTuple):
-    """One document of a corpus: a name of its own there, a title and plain text."""
+    """A document of a corpus: a name of its own there, a title and plain text."""
 
     name: str
     title: str

@@ -1,4 +1,4 @@
-"""What made-up facts for training are about: kinds with several wordings between subject and value."""
+"""The kinds of made-up facts for training, each with several wordings between subject and value."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Kind(NamedTuple):
-    """A `subject` is a person, or one of several nouns behind a name."""
+    """A kind of fact, whose `subject` is a person, or one of several nouns after a name."""
 
     subject: str
     wordings: tuple[str, ...]

@@ -27,7 +27,7 @@ _DRAFT_AHEAD: tuple[Method, ...] = ("coupled", "independent")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draft:
-    """One side's draft of step `step`, conditioned on the tokens that `prefix` digests."""
+    """A draft of one side for step `step`, conditioned on the tokens that `prefix` digests."""
 
     step: int
     prefix: int
@@ -50,7 +50,7 @@ class Confirmed:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The target token of `step` behind `prefix`, which drafts it equals, and who aggregates the next step."""
+    """The target token of `step` after `prefix`, the drafts that it equals, and who aggregates the next step."""
 
     step: int
     prefix: int
@@ -62,7 +62,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class SessionTerms:
-    """What both sides of a session agree on, and whether this one shares its drafts, and how it is on its guard."""
+    """The terms that both sides of a session agree on, whether this one shares its drafts, and how it guards itself."""
 
     session: bytes
     rule: Rule
@@ -76,7 +76,7 @@ class SessionTerms:
 
 
 class Exchange:
-    """One side's half of the draft exchange."""
+    """The half of the draft exchange that one side holds."""
 
     announces = False  # whether the aggregating side tells the other one every target token
 
@@ -104,24 +104,24 @@ class Exchange:
 
     @property
     def ended(self) -> bool:
-        """Whether the confirmed tokens end the answer: its last is an EOS, or there is no room for more."""
+        """Tell whether the confirmed tokens end the answer: the last is an EOS, or there is no room for more."""
         ids = self.confirmed.ids
         return len(ids) >= self._terms.max_tokens or bool(ids and ids[-1] in self._terms.eos)
 
     @property
     def pushed(self) -> bool:
-        """Whether the other side has pushed the answer so far that it should not hear what comes without it."""
+        """Tell whether the other side has pushed the answer so far that it must not see what comes without it."""
         return self._terms.guard == "leaves" and self._steering is not None and self._steering.has_pushed
 
     @property
     def settled(self) -> int:
-        """How many of the confirmed tokens the other side had, too, when it spoke last."""
+        """The number of confirmed tokens that the other side had, too, in its last message."""
         length, digest = self._peer_at
         return length if length <= len(self.confirmed) and self.confirmed.at(length) == digest else 0
 
     @property
     def sends_drafts(self) -> bool:
-        """In `sync`, and where it shares none, the device aggregates alone, so its drafts stay at home."""
+        """Tell whether this side sends drafts: a device that aggregates alone, as in `sync`, keeps them to itself."""
         return self._side == "cloud" or (self._terms.shares_drafts and self._terms.method != "sync")
 
     @property
@@ -130,28 +130,28 @@ class Exchange:
         return None, None
 
     def begin_epoch(self, length: int) -> None:
-        """R6: the sides agree on the first `length` tokens, those that the device has confirmed."""
+        """Begin an epoch: the sides agree on the first `length` tokens, which the device has confirmed (R6)."""
 
     def add_verdict(self, verdict: Verdict) -> None:
-        """The other side has aggregated: heard only where one side does."""
+        """Ignore a verdict of the other side: it counts only where one side aggregates."""
 
     def take_doubt(self) -> bool:
-        """Whether the other side may have steered the answer, which goes on; said once."""
+        """Tell once whether the other side may have steered the answer, which goes on."""
         warns = self._terms.guard == "warns" and self._doubted and not self._warned
         self._warned = self._warned or warns
         return warns
 
     def take_verdicts(self) -> list[Verdict]:
-        """Verdicts that this side has made since the last call, in order."""
+        """Return the verdicts that this side has made since the last call, in order."""
         return []
 
     def pace(self, rtt_s: float, decode_s: float, max_lookahead: int = MAX_LOOKAHEAD) -> None:
-        """How long a round trip and a decode step take now; it changes speed, never tokens."""
+        """Set the window by the time that a round trip and a decode step take now; it changes speed, never tokens."""
         if self._terms.method in _DRAFT_AHEAD:
             self.window = draft_window(rtt_s, decode_s, max_lookahead)
 
     def next_step(self) -> int | None:
-        """The step to draft next behind `drafted`, or None while there is nothing to draft."""
+        """Return the step to draft next, after `drafted`, or None while there is nothing to draft."""
         ids = self.drafted.ids
         ahead = len(ids) - len(self.confirmed)
         if ahead >= self.window or len(ids) >= self._terms.max_tokens or (ids and ids[-1] in self._terms.eos):
@@ -168,7 +168,7 @@ class Exchange:
         *,
         parts: Probabilities | None = None,
     ) -> Draft | None:
-        """Take the own decoder's distribution of `step` behind `prefix`; None when that prefix no longer holds.
+        """Draw the own draft of `step` after `prefix` from a distribution; None when that prefix no longer holds.
 
         `parts` is what each row gives to it, [rows, ids].
         """
@@ -182,16 +182,16 @@ class Exchange:
         return own
 
     def add_remote(self, remote: Draft, confirmed: int, digest: int) -> None:
-        """R1: keep the latest draft of every step that is not confirmed yet.
+        """Store the latest draft of every step that is not confirmed yet (R1).
 
-        The other side has confirmed so many tokens, of that `digest`.
+        The other side has confirmed `confirmed` tokens, of that `digest`.
         """
         self._take_confirmed(confirmed, digest)
         if len(self.confirmed) <= remote.step < min(self._terms.max_tokens, len(self.confirmed) + MAX_HELD):
             self._remote[remote.step] = remote
 
     def add_target(self, first: int, ids: list[int], digest: int) -> None:
-        """R5, cloud: the device's word is final; cut back to the first token that differs from it."""
+        """Take the device's final tokens, on the cloud; cut back to the first token that differs from them (R5)."""
         self._take_confirmed(first + len(ids), digest)
         for step, token in enumerate(ids, start=first):
             if step < len(self.confirmed) and self.confirmed.ids[step] != token:
@@ -201,7 +201,7 @@ class Exchange:
                 self._word[step] = token
 
     def advance(self) -> list[Confirmed]:
-        """Confirm every step that both drafts, or the device's word, decide."""
+        """Confirm every step that both drafts, or the device's final tokens, decide."""
         news: list[Confirmed] = []
         while not (self.ended or self.steered):
             confirmed = self._judge(len(self.confirmed))
@@ -220,17 +220,17 @@ class Exchange:
         return news
 
     def drafts_from(self, from_step: int) -> list[Draft]:
-        """R3: the answer to a Sync: own drafts from there on, in order."""
+        """Return own drafts from a step on, in order, as the answer to a Sync (R3)."""
         return [self._own[step] for step in sorted(self._own) if step >= from_step]
 
     def go_alone(self, alone: bool) -> None:
-        """R6, device: draw from p_device only, or stop doing so."""
+        """Draw from p_device only, on the device, or stop doing so (R6)."""
         if alone and not self.solo:
             self._remote.clear()
         self.solo, self.steered = alone, False
 
     def awaits_peer(self) -> bool:
-        """Whether the next step lacks nothing but the other side's draft."""
+        """Tell whether the next step lacks nothing but the other side's draft."""
         step = len(self.confirmed)
         return not self.ended and not self.solo and step in self._own and self._valid(self._remote, step) is None
 
@@ -256,7 +256,7 @@ class Exchange:
         return provenance(self._side, step, token, own.token == token, remote.token == token)
 
     def _watch(self, confirmed: Confirmed) -> bool:
-        """Look at a step that both sides made; whether the other side has steered it too far to go on with."""
+        """Check a step that both sides made; tell whether the other side has steered it too far to go on with."""
         own, remote = self._valid(self._own, confirmed.step), self._valid(self._remote, confirmed.step)
         if self._steering is None or confirmed.source == "solo" or own is None or remote is None:
             return False
@@ -278,13 +278,13 @@ class Exchange:
         return Trace(part if self._side == "device" else 1.0 - part, rows, ranks)
 
     def _rows(self, own: Draft | None, confirmed: Confirmed) -> Table | None:
-        """The part of each own row in the own draft's probability of the token, where it is known."""
+        """Return the part of each own row in the own draft's probability of the token, where it is known."""
         if own is None or confirmed.step not in self._parts:
             return None
         return within(Made(own.distribution, self._parts[confirmed.step]), confirmed.token)
 
     def _ranking(self, token: int, one: Distribution, another: Distribution | None = None, eta: float = 1.0) -> Ranking:
-        """The token's in what it was drawn from: one distribution, or the mixture of two."""
+        """Rank the token in what it was drawn from: one distribution, or the mixture of two."""
         most = self._terms.logprobs
         if most is None:
             return UNRANKED
@@ -325,9 +325,9 @@ class Exchange:
             self._parts.pop(step, None)
 
     def _forget(self) -> None:
-        """R2: an own draft is kept until this side has confirmed its step and the peer has, too.
+        """Forget own drafts whose step both this side and the other one have confirmed (R2).
 
-        Of what the device writes alone the peer is told the tokens.
+        While the device writes alone, the other side is sent the tokens instead.
         """
         settled = len(self.confirmed) if self.solo else min(len(self.confirmed), self._peer_confirmed)
         for step in [step for step in self._own if step < settled]:

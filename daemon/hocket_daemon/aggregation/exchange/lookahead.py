@@ -1,4 +1,4 @@
-"""How far a side drafts ahead."""
+"""The number of steps that a side drafts ahead."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ INTERRUPTION_S = 0.004  # what a step begun in vain costs: its end at the next l
 
 
 def lookahead(headroom: float) -> int:
-    """How far a side may draft ahead of whose capacity `headroom`, in [0, 1], is free: at least one step."""
+    """Return how many steps a side may draft ahead, at least one; `headroom`, in [0, 1], is its free capacity."""
     return max(1, round(headroom * MAX_LOOKAHEAD))
 
 
 def draft_window(rtt_s: float, decode_s: float, max_lookahead: int = MAX_LOOKAHEAD) -> int:
-    """Own drafts beyond the last confirmed step: enough to hide a round trip, no more (docs/aggregation.md).
+    """Return how many drafts beyond the last confirmed step hide a round trip, and no more (docs/aggregation.md).
 
     A side that is nearly full allows fewer: `max_lookahead`.
     """
@@ -23,7 +23,7 @@ def draft_window(rtt_s: float, decode_s: float, max_lookahead: int = MAX_LOOKAHE
 
 
 def pays_ahead(rtt_s: float, accepted: float) -> bool:
-    """Whether it pays to draft behind a draft that is not confirmed and is `accepted` so often, in [0, 1].
+    """Tell whether it pays to draft after an unconfirmed draft, of which the part `accepted`, in [0, 1], is accepted.
 
     Accepted, it saves waiting for a round trip; rejected, the step that has begun is interrupted.
     """

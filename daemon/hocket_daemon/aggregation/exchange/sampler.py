@@ -26,11 +26,11 @@ def eta_device(log_h_device: float | None, log_h_cloud: float | None) -> float:
 
 
 def etas(logs: Sequence[float | None], most: float = 1.0) -> list[float]:
-    """η = softmax(log h) of all parties in multiples of 2^-24, which sum to 1: of the asked device, which comes first,
-    and of the others. None means no documents, and no share where another party has some.
+    """Return η = softmax(log h) of all parties, the asked device's first, in multiples of 2^-24, which sum to 1.
 
-    Where others have some, too, the asked device's is no less than MIN_OF_DEVICE. No other one's is more than `most`,
-    in (0, 1]: what it loses goes to the asked device.
+    None means no documents, and no share where another party has some. Where others have some, too, the asked device's
+    is no less than MIN_OF_DEVICE. No other one's is more than `most`, in (0, 1]: what it loses goes to the asked
+    device.
     """
     own, *others = logs
     known = [log for log in others if log is not None]
@@ -50,12 +50,12 @@ def etas(logs: Sequence[float | None], most: float = 1.0) -> list[float]:
 
 
 def mix(device: Distribution, cloud: Distribution, eta: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """p_t = η p_device + (1 − η) p_cloud on the union of both supports, ids ascending. Always device first."""
+    """Return p_t = η p_device + (1 − η) p_cloud on the union of both supports, ids ascending. Always device first."""
     return mixture([(eta, device), (1.0 - eta, cloud)])
 
 
 def mixture(parts: Sequence[tuple[float, Distribution]]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """p_t = Σ η p on the union of all supports, ids ascending; of (η, p), and added up in this order."""
+    """Return p_t = Σ η p on the union of all supports, ids ascending; of (η, p), and added up in this order."""
     every = np.concatenate([distribution.ids for _, distribution in parts])
     order = every.argsort(kind="stable")  # ascending runs: a merge
     ids = every[order]
@@ -65,7 +65,7 @@ def mixture(parts: Sequence[tuple[float, Distribution]]) -> tuple[NDArray[np.int
 
 
 def foregone(rule: Rule, ids: NDArray[np.int64], weights: NDArray[np.float64], unknown: float) -> int | None:
-    """The greedy target whatever parties will say whose shares are `unknown` together; None where it hangs on them.
+    """Return the greedy target if parties with `unknown` shares together cannot change it; None if they can.
 
     `ids` and `weights` [ids] are the mixture m of all others. Of a token v the whole mixture has between m(v) and
     m(v) + unknown, since no probability lies outside [0, 1]. So w with m(w) > m(v) + unknown for every other v is the

@@ -1,6 +1,7 @@
-"""Which side aggregates next: DRAGON §5, greedy scheduling. Times are seconds, l aggregates now and r does not.
+"""The choice of the side that aggregates next: DRAGON §5, greedy scheduling.
 
-Eq. 7 prints the delay of l's transmission twice; Figure 11 and Eq. 8 need one delay of each side, whose sum is the rtt.
+Times are seconds, l aggregates now and r does not. Eq. 7 prints the delay of l's transmission twice; Figure 11 and Eq.
+8 need one delay of each side, whose sum is the rtt.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def other(side: Side) -> Side:
 
 
 def acceptance(p_s: NDArray[np.float64], p_t: NDArray[np.float64]) -> float:
-    """α^s of Eq. 5: how likely a draft that follows `p_s` equals the target token, which follows `p_t`.
+    """Return α^s of Eq. 5: how likely a draft that follows `p_s` equals the target token, which follows `p_t`.
 
     Both have one shape and sum to 1. With p_t = η^l p^l + η^r p^r, Σ min(p^l, p_t) is the paper's 1 − η^r δ; written
     against p_t it also holds for distributions that temperature and top-p have changed.
@@ -33,14 +34,14 @@ def acceptance(p_s: NDArray[np.float64], p_t: NDArray[np.float64]) -> float:
 
 
 def latency(c_dec_l: float, c_dec_r: float, rtt: float, alpha_r: float) -> float:
-    """Z^l of Eq. 7: the expected time per token while side l aggregates; exchange l and r for Z^r."""
+    """Return Z^l of Eq. 7: the expected time per token while side l aggregates; exchange l and r for Z^r."""
     accepted = max(c_dec_l, c_dec_r)
     rejected = max(c_dec_l, c_dec_r + rtt)
     return alpha_r * accepted + (1 - alpha_r) * rejected
 
 
 def latency_difference(c_dec_l: float, c_dec_r: float, rtt: float, alpha_l: float, alpha_r: float) -> float:
-    """ΔZ = Z^l − Z^r of Eq. 8, by regions of c_dec^l; positive where side r had better aggregate."""
+    """Return ΔZ = Z^l − Z^r of Eq. 8, by regions of c_dec^l; positive where side r had better aggregate."""
     j = c_dec_r - c_dec_l
     if c_dec_l <= c_dec_r - rtt:
         return (1 - alpha_r) * rtt
@@ -52,8 +53,7 @@ def latency_difference(c_dec_l: float, c_dec_r: float, rtt: float, alpha_l: floa
 
 
 def handing_over_gains(c_dec_l: float, c_dec_r: float, rtt: float) -> float:
-    """What it saves, in seconds, that r aggregates the next step where no side drafts ahead, which the paper does not
-    treat.
+    """Return the seconds saved if r aggregates the next step and no side drafts ahead, a case not in the paper.
 
     r begins that step half a round trip after l. Both drafts are at r once its own is made and l's has come,
     max(c_l, c_r) + rtt/2 after l began; at l, max(c_l, c_r + rtt) after.
@@ -70,16 +70,16 @@ class Scheduler:
     alpha: dict[Side, float] = field(default_factory=dict)
 
     def observe(self, side: Side, c_dec: float, alpha: float) -> None:
-        """A step's decode seconds and acceptance by Eq. 5 of one side."""
+        """Record one side's decode seconds and acceptance by Eq. 5 at a step."""
         self.c_dec[side] = self._average(self.c_dec.get(side, c_dec), c_dec)
         self.alpha[side] = self._average(self.accepted(side), alpha)
 
     def accepted(self, side: Side) -> float:
-        """How often a side's drafts are accepted, as far as is known."""
+        """Return how often a side's drafts are accepted, as far as is known."""
         return self.alpha.get(side, _ALPHA)
 
     def next_side(self, l: Side, *, ahead: bool = True) -> Side:  # noqa: E741 # the paper's name
-        """Eq. 6: the side with the lower latency per token; l where both are equal or nothing is known.
+        """Return the side with the lower latency per token (Eq. 6); l where both are equal or nothing is known.
 
         `ahead`: whether the sides draft ahead, as the paper's do.
         """

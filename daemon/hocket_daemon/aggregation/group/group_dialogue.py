@@ -1,4 +1,4 @@
-"""The asked device's talk with all members of a session: their messages in, confirmed tokens and its word out.
+"""The asked device's dialogue with all members of a session: their messages in, confirmed tokens and Targets out.
 
 Each member has an epoch of its own, which begins with every opening. Pure: no sockets, no models, no clocks.
 """
@@ -27,7 +27,7 @@ from .group_exchange import LEADER, GroupExchange
 
 @dataclass(slots=True)
 class _Talk:
-    """With one member: the epoch, how far it was with the answer when it spoke last, and what has come of it."""
+    """The dialogue with one member: its epoch, the tokens confirmed in its last message, and what it has sent."""
 
     epoch: int
     confirmed: int = 0
@@ -37,7 +37,7 @@ class _Talk:
 
 
 class GroupDialogue:
-    """The state that the asked device keeps of it."""
+    """The state that the asked device keeps of its dialogue with all members."""
 
     def __init__(self, begin: Begin, *, guard: Guard, most_say: float, vocabulary: int) -> None:
         sampling = begin.sampling
@@ -58,20 +58,20 @@ class GroupDialogue:
 
     @property
     def remote_drafts(self) -> int:
-        """That have come, of all members."""
+        """The number of drafts that have come from all members."""
         return sum(talk.drafts for talk in self._talks.values())
 
     def drafts_of(self, name: str) -> int:
-        """That have come of one."""
+        """Return the number of drafts that have come from one member."""
         talk = self._talks.get(name)
         return talk.drafts if talk is not None else 0
 
     def epoch_of(self, name: str) -> int:
-        """The member's."""
+        """Return the member's epoch."""
         return self._talks[name].epoch
 
     def open(self, name: str) -> list[wire.Message]:
-        """Begin a member's next epoch: what is to be sent behind its opening, so that it is where the answer is."""
+        """Begin a member's next epoch; return what to send after its opening, so that it has the answer so far."""
         known = self._talks.get(name)
         talk = self._talks[name] = _Talk(0 if known is None else known.epoch + 1, drafts=known.drafts if known else 0)
         self.exchange.forget(name)
@@ -82,7 +82,7 @@ class GroupDialogue:
         return [at, self.word(name, 0)]
 
     def word(self, name: str, first: int, end: int | None = None) -> Target:
-        """The device's word for a member, on the tokens from `first` on, up to `end`."""
+        """Return a Target for a member: the tokens from `first` on, up to `end`, or to the last."""
         confirmed = self.exchange.confirmed
         length = len(confirmed) if end is None else end
         return Target(
@@ -94,16 +94,16 @@ class GroupDialogue:
         )
 
     def settled(self, name: str) -> int:
-        """How many of the confirmed tokens the member had, too, when it spoke last."""
+        """Return how many of the confirmed tokens the member had, too, in its last message."""
         talk, chain = self._talks[name], self.exchange.confirmed
         return talk.confirmed if talk.confirmed <= len(chain) and chain.at(talk.confirmed) == talk.digest else 0
 
     def is_current(self, name: str, message: wire.Draft | Sync) -> bool:
-        """Whether a message is of the member's epoch."""
+        """Tell whether a message is of the member's current epoch."""
         return name in self._talks and message.epoch == self._talks[name].epoch
 
     def add_likelihoods(self, logs: NDArray[np.float64]) -> None:
-        """How likely the own passages make the question's tokens, [tokens]: known before the first own draft."""
+        """Add how likely the own passages make the question's tokens, [tokens], before the first own draft."""
         self.exchange.add_likelihoods(LEADER, steps_of(logs))
 
     def own(
@@ -116,12 +116,12 @@ class GroupDialogue:
         *,
         parts: Probabilities | None = None,
     ) -> Effects:
-        """The own decoder has the distribution of `step` behind `prefix`; nothing follows when that no longer holds."""
+        """Take the own distribution of `step` after `prefix`; nothing follows when that no longer holds."""
         self.exchange.add_own(step, prefix, distribution, log_h, decode_s, parts=parts)
         return self.advance()
 
     def draft(self, name: str, message: wire.Draft) -> Effects:
-        """A draft of the member's epoch. Raises BadMessage and BadRequest for one that cannot be used."""
+        """Take a draft of the member's epoch. Raises BadMessage and BadRequest for one that cannot be used."""
         talk, draft = self._talks[name], self._reader.draft(message)
         talk.confirmed, talk.digest = message.confirmed, message.digest
         likelihoods = self._reader.likelihoods(message)
@@ -135,9 +135,9 @@ class GroupDialogue:
         return self.advance()
 
     def advance(self) -> Effects:
-        """What is confirmed now, as after a change of who takes part."""
+        """Confirm what can be confirmed now, for instance after a change of who takes part."""
         return Effects(confirmed=self.exchange.advance())
 
     def sources(self, message: Sources) -> PeerSources | None:
-        """What a member says of its passages; None where it has other tokens. Raises BadMessage."""
+        """Return what a member reports of its passages; None where it has other tokens. Raises BadMessage."""
         return peer_sources(message, self.exchange.confirmed)

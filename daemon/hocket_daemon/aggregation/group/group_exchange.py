@@ -1,6 +1,6 @@
 """The draft exchange of a session with any number of members, as the asked device sees it, which aggregates alone.
 
-Every member drafts ahead from its own documents and takes the device's word. Who takes part in a step is decided here
+Every member drafts ahead from its own documents and takes the device's tokens. Who takes part in a step is decided here
 alone, before it is judged, and recorded: relative to that the tokens are those of one process that holds all
 distributions (docs/group.md). Where a member's draft cannot change the token, it is not waited for.
 """
@@ -26,21 +26,21 @@ LEADER = ""  # the asked device, in tables by party
 
 
 class _Weight(NamedTuple):
-    """A member's log h of all steps that the same `prefix` of the answer weighs."""
+    """A member's log h for all steps that are weighed by the same `prefix` of the answer."""
 
     prefix: int
     log_h: float | None
 
 
 class _Part(NamedTuple):
-    """Who takes part in a step, by which share η, and with which draft; None where it has not come."""
+    """A party in a step, with its share η and its draft; None where that has not come."""
 
     name: str
     eta: float
     draft: Draft | None
 
     def of(self, token: int) -> float:
-        """What it gives to a token, as far as that is known."""
+        """Return what the party gives to a token, as far as that is known."""
         return self.eta * self.draft.distribution.of(token) if self.draft is not None else 0.0
 
 
@@ -48,7 +48,7 @@ class GroupExchange(Exchange):
     """The asked device's half of the exchange with all members."""
 
     def __init__(self, terms: SessionTerms, most_say: float, reweigh_every: int | None = None) -> None:
-        """`most_say`, in (0, 1], bounds the share of any one of several members; one alone is as in a pair.
+        """Begin; `most_say`, in (0, 1], bounds the share of any one of several members; one alone is as in a pair.
 
         Members are weighed again every `reweigh_every` steps; None: never.
         """
@@ -67,29 +67,29 @@ class GroupExchange(Exchange):
         self._guards: dict[str, Steering] = {}
 
     def add_draft(self, name: str, draft: Draft) -> None:
-        """R1: keep a member's latest draft of every step that is not confirmed yet."""
+        """Store a member's latest draft of every step that is not confirmed yet (R1)."""
         if len(self.confirmed) <= draft.step < min(self._terms.max_tokens, len(self.confirmed) + MAX_HELD):
             self._drafts.setdefault(name, {})[draft.step] = draft
 
     def add_likelihoods(self, name: str, likelihoods: list[int]) -> None:
-        """How likely a party's passages make the question's tokens."""
+        """Store how likely a party's passages make the question's tokens."""
         self._likelihoods[name] = likelihoods
 
     def forget(self, name: str) -> None:
-        """A member begins anew."""
+        """Forget what a member has sent, as it begins anew."""
         self._drafts.pop(name, None)
         self._likelihoods.pop(name, None)
         self._weights.pop(name, None)
 
     def lacking(self) -> set[str]:
-        """Whose drafts of the next step are missing while the own one is there."""
+        """Return the members whose draft of the next step is missing while the own one is there."""
         step = len(self.confirmed)
         if self.ended or self._valid(self._own, step) is None:
             return set()
         return {name for name in self.present if self._draft_of(name, step) is None}
 
     def advance(self) -> list[Confirmed]:
-        """Confirm every step that the drafts of all who take part decide; who steers is out, and it goes on without."""
+        """Confirm every step that the drafts of all parties decide; a member that steers is left out from then on."""
         news = super().advance()
         while self.steered:
             self.steered = False
@@ -111,7 +111,7 @@ class GroupExchange(Exchange):
         return Confirmed(step, token, _source(drafted), own=LEADER in drafted, remote=bool(drafted - {LEADER}))
 
     def _token(self, step: int, parts: list[_Part]) -> int | None:
-        """The token of a step; None where it hangs on drafts that have not come, or where its law is asked for."""
+        """Return the token of a step; None where it, or its law if asked for, depends on drafts that have not come."""
         unknown = sum(part.eta for part in parts if part.draft is None)
         law = mixture([(part.eta, part.draft.distribution) for part in parts if part.draft is not None])
         if not unknown:
@@ -119,14 +119,14 @@ class GroupExchange(Exchange):
         return foregone(self._terms.rule, *law, unknown) if self._terms.logprobs is None else None
 
     def _note_weights(self, step: int) -> None:
-        """Keep what the drafts of a step say of their members' weights."""
+        """Store the members' weights that the drafts of a step carry."""
         for name in self.present:
             draft = self._draft_of(name, step)
             if draft is not None:
                 self._weights[name] = _Weight(self._weighed_by(step), draft.log_h)
 
     def _weighed(self, step: int, own: Draft) -> list[_Part]:
-        """Of all who take part, the asked device first; empty where it is not known how much somebody has to say."""
+        """Return all parties of a step, the asked device first; empty where the weight of any is not known."""
         drafts = {name: self._draft_of(name, step) for name in sorted(self.present)}
         prefix, weights = self._weighed_by(step), [self._weights.get(name) for name in drafts]
         known = [weight.log_h for weight in weights if weight is not None and weight.prefix == prefix]
@@ -145,9 +145,9 @@ class GroupExchange(Exchange):
         return 0 if self._reweigh_every is None else weighed_by(step, self._reweigh_every)
 
     def _advantages(self, names: Iterable[str]) -> dict[str, float]:
-        """Nats that each party's passages weigh more since they explain the question better; of all, or of none.
+        """Return the nats that each party gains by how well its passages explain the question; 0 unless known of all.
 
-        `names` are those that have passages.
+        `names` are the parties that have passages.
         """
         known = {name: self._likelihoods.get(name) for name in names}
         told = [logs for logs in known.values() if logs is not None]
@@ -156,7 +156,7 @@ class GroupExchange(Exchange):
         return dict(zip(known, advantages(told), strict=True))
 
     def _watch(self, confirmed: Confirmed) -> bool:
-        """Look at every member's part in a step; whether any has steered it too far to go on with."""
+        """Check every member's part in a step; tell whether any has steered it too far to go on with."""
         own = self._valid(self._own, confirmed.step)
         if self._terms.guard == "off" or own is None:
             return False
@@ -192,18 +192,18 @@ class GroupExchange(Exchange):
         super()._confirm(token)
 
     def _forget(self) -> None:
-        """Own drafts go nowhere, so that none is needed behind its step."""
+        """Forget own drafts of confirmed steps: they are sent to nobody."""
         for step in [step for step in self._own if step < len(self.confirmed)]:
             del self._own[step]
 
 
 def _drafted(parts: Iterable[_Part], token: int) -> set[str]:
-    """Whose draft the token was."""
+    """Return the parties whose draft the token was."""
     return {part.name for part in parts if part.draft is not None and part.draft.token == token}
 
 
 def _source(drafted: set[str]) -> Source:
-    """Who proposed a token: as between two sides, where all members are the other one."""
+    """Return who proposed a token, as between two sides, where all members are the other one."""
     if not drafted:
         return "resampled"
     if drafted == {LEADER}:

@@ -65,7 +65,7 @@ class Seat:
 
 @dataclass(frozen=True, slots=True)
 class Invited:
-    """Who is asked: devices by name, or by what they share where none is named; and the cloud, if it takes part."""
+    """The parties to ask: devices by name, or by what they share where none is named; and the cloud if it joins."""
 
     circle: Circle
     cloud: Peer
@@ -74,7 +74,7 @@ class Invited:
 
 
 class GroupLeader(DraftingLeader):
-    """Tells every member the tokens, and judges alone."""
+    """The leader of a session with a group: it judges alone, and sends every member the tokens."""
 
     def __init__(self, services: Services, reply: Reply, terms: LeaderTerms, invited: Invited, scorer: str) -> None:
         super().__init__(services, reply, terms)
@@ -132,7 +132,7 @@ class GroupLeader(DraftingLeader):
         self._changed()
 
     def _wanted(self, found: Sequence[FoundMember]) -> list[FoundMember]:
-        """Those of them that were asked for, each once: a cloud could tell of others."""
+        """Return the devices that were asked for, each once: a cloud could report others."""
         names, most = self._invited.names, self._invited.settings.members
         known = {member.name: member for member in found if not names or member.name in names}
         return [*known.values()][: len(names) or most]
@@ -159,7 +159,7 @@ class GroupLeader(DraftingLeader):
         self._open(name, seat)
 
     def _open(self, name: str, seat: Seat) -> None:
-        """Ask a member along, where the answer is now."""
+        """Ask a member to draft along from where the answer is now."""
         self._note(f"{name} asked along")
         seat.member.on_asked()
         behind = self._dialogue.open(name)
@@ -174,7 +174,7 @@ class GroupLeader(DraftingLeader):
         return [seat for seat in self._seats.values() if seat.member.awaited]
 
     def _changed(self) -> None:
-        """Somebody has come, read, fallen silent or left: judge on with who takes part."""
+        """Go on with the parties that take part now, after any has come, read, fallen silent or left."""
         exchange = self._dialogue.exchange
         exchange.present = {name for name, seat in self._seats.items() if seat.member.awaited}
         if self._find_by_s < inf:
@@ -189,7 +189,7 @@ class GroupLeader(DraftingLeader):
             self.act(self._dialogue.advance())
 
     def _look(self) -> None:
-        """Once everybody has searched: whether anything that was found is about the question."""
+        """Check, once everybody has searched, whether anything that was found is about the question."""
         undecided = any(seat.member.state in ("asked", "reading") for seat in self._seats.values())
         own = self._drafter.passages
         if self._looked or undecided or self._find_by_s < inf or own is None or not self._drafter.has_read:
@@ -202,7 +202,7 @@ class GroupLeader(DraftingLeader):
             self._check_documents()
 
     def _leave(self, name: str, why: str) -> None:
-        """Do without a member for the rest of this answer; the reader is told why, if he need know."""
+        """Do without a member for the rest of this answer; the reader is told why, if he needs to know."""
         self._seats[name].member.on_gone()
         self._send(name, self._farewell("left"))
         if why:
@@ -211,17 +211,17 @@ class GroupLeader(DraftingLeader):
     # --- events
 
     def on_read(self) -> None:
-        """The question is read here."""
+        """Report to the reader that the question is read here, and go on."""
         self._reply.read(places_of(self._services.side, self._drafter.found), left_out(self._drafter.passages))
         self._changed()
 
     def receive(self, message: Message) -> None:
-        """A message of the cloud's."""
+        """Take a message of the cloud."""
         if CLOUD in self._seats:
             self._take(CLOUD, message)
 
     def _take(self, name: str, message: Message | HocketError | None) -> None:
-        """What a member says of the session."""
+        """Handle a message of a member, an error in its place, or None: a sign that it is there."""
         seat, now = self._seats[name], time.monotonic()
         if self.closed:
             return
@@ -330,7 +330,7 @@ class GroupLeader(DraftingLeader):
         self._account.note_text(self._reply.age_s, what)
 
     def _warn(self, key: str, text: str) -> None:
-        """Tell the reader once, until it is right again."""
+        """Warn the reader once, until the trouble is over."""
         if key not in self._warned:
             self._warned.add(key)
             self._notify(text)
@@ -338,7 +338,7 @@ class GroupLeader(DraftingLeader):
     # --- actions
 
     def act(self, effects: Effects) -> None:
-        """Tell everybody what was confirmed, and draft on; then publish it, and end."""
+        """Send everybody what was confirmed, and draft on; then publish it, and end."""
         finish, added = self._add(effects.confirmed)
         if finish is None:
             if effects.confirmed:
@@ -375,7 +375,7 @@ class GroupLeader(DraftingLeader):
                 self._send(name, self._dialogue.word(name, first))
 
     def _send(self, name: str, *messages: Message) -> None:
-        """What does not get there is lost, and made good by the next opening."""
+        """Send messages to a member; what does not get there is lost, and made good by the next opening."""
         peer = self._seats[name].peer
         for message in messages:
             if peer.up:
@@ -388,7 +388,7 @@ class GroupLeader(DraftingLeader):
     # --- the end
 
     def _finish(self, finish: Finish) -> None:
-        """The answer is written; who had a part in it may still tell its sources."""
+        """End the session of a written answer, once those who had a part in it have reported its sources."""
         had = self._had_a_part()
         if self.closed:
             return
@@ -404,7 +404,7 @@ class GroupLeader(DraftingLeader):
             self._conclude(finish)
 
     def _had_a_part(self) -> list[str]:
-        """Who has a part in the answer, and is there to tell its sources; who has left has told them."""
+        """Return the members with a part in the answer that can report its sources; who has left has done so."""
         parts = self._dialogue.exchange.parts[: len(self._steps)]
         named = {name for each in parts for name, part in each.items() if part > 0}
         seats = {name: self._seats[name] for name in sorted(named)}
@@ -452,7 +452,7 @@ class GroupLeader(DraftingLeader):
         self._drafter.close()
 
     def record(self) -> Facts:
-        """For `hocket explain`; the question stays on the machine where it was asked."""
+        """Return the record for `hocket explain`; the question stays on the machine where it was asked."""
         ready = self._seats[CLOUD].ready if CLOUD in self._seats else None
         facts = self._account.of_leader(self._reply, self._drafter, self._steps, ready, self.rtt_s)
         members = [msgspec.structs.asdict(each) for each in self._members()]

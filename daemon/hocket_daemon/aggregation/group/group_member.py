@@ -1,4 +1,4 @@
-"""How the asked device is with one member of a session: asked, reading, taking part, out for now, gone. Pure.
+"""The state of one member of a session for the asked device: asked, reading, taking part, out for now, gone. Pure.
 
 Events go in with the time they happened at, on the monotonic clock. It knows nothing of sockets, drafts or clocks.
 """
@@ -17,14 +17,14 @@ State = Literal["asked", "reading", "present", "out", "gone"]
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long a step waits, in seconds: for a draft beyond a round trip, and at most for who reports progress."""
+    """The seconds that a step waits: for a draft beyond a round trip, and at most for who reports progress."""
 
     step_s: float
     longest_s: float
 
 
 class GroupMember:
-    """One answer's relation to one member, which is asked when this is made."""
+    """The relation of one answer to one member, which is asked when this is created."""
 
     def __init__(self, patience: Patience, rtt_s: float, now: float) -> None:
         self.state: State = "asked"
@@ -39,42 +39,42 @@ class GroupMember:
 
     @property
     def awaited(self) -> bool:
-        """Whether the next step waits for it."""
+        """Tell whether the next step waits for the member."""
         return self.state in ("asked", "reading", "present")
 
     @property
     def due_s(self) -> float:
-        """When `tick` is next needed."""
+        """The time when `tick` is next needed."""
         return min(self._by_s, self._retry_at_s)
 
     def on_sign(self, now: float) -> None:
-        """It has said that it takes part, and reads."""
+        """Note that the member takes part, and reads."""
         if self.state == "asked":
             self.state = "reading"
             self.on_progress(now)
 
     def on_progress(self, now: float) -> None:
-        """It is at work on what is waited for: the wait goes on until a report is missing, or it was long enough."""
+        """Note progress on what is waited for: wait until a report is missing, or the wait was long enough."""
         if self.state == "reading" or (self.state == "present" and self._lacks is not None):
             self._progress_s = min(self._progress_s, now)
             next_report_s = now + 2 * REPORT_S + self.rtt_s + self._patience.step_s
             self._by_s = min(next_report_s, self._progress_s + self._patience.longest_s)
 
     def on_asked(self) -> None:
-        """It was asked anew, where the answer is."""
+        """Note that the member was asked anew, where the answer is."""
         self._is_asked, self._progress_s = True, inf
 
     def on_ready(self) -> None:
-        """It has read, and is where the answer is or will be: the next step waits for its draft.
+        """Note that the member has read, and is where the answer is or will be: the next step waits for its draft.
 
-        Once for each time that it was asked: whoever says it again and again is waited for no more often.
+        This counts once for each time that it was asked: a member that repeats it is waited for no more often.
         """
         if self.state != "gone" and self._is_asked:
             self._is_asked = False
             self.state, self._by_s, self._retry_at_s, self._lacks = "present", inf, inf, None
 
     def on_lacking(self, now: float, step: int | None) -> None:
-        """The next step, where it lacks nothing here but its draft: told whenever that may have changed.
+        """Note the next step where it lacks only the member's draft, or None; called whenever that may have changed.
 
         Each step is waited for anew. Whoever is the last at every step, being slow or far away, answers all the same.
         """
@@ -83,13 +83,13 @@ class GroupMember:
             self._by_s = inf if step is None else now + self.rtt_s + self._patience.step_s
 
     def on_lost(self, now: float, retry_after_s: float | None = None) -> None:
-        """It cannot be reached, or is busy for so long: it is asked anew then."""
+        """Note that the member cannot be reached, or is busy for `retry_after_s` seconds: it is asked anew then."""
         if self.state != "gone":
             self.state, self._by_s = "out", inf
             self._back_off(now, retry_after_s)
 
     def on_gone(self) -> None:
-        """It takes no part in this answer any more."""
+        """Note that the member takes no part in this answer any more."""
         self.state, self._by_s, self._retry_at_s = "gone", inf, inf
 
     def tick(self, now: float) -> Literal["late", "ask anew"] | None:

@@ -1,4 +1,4 @@
-"""What is told afterwards of who took part in an answer, from which step to which."""
+"""The summary of who took part in an answer, from which step to which."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_STEPS = 256  # numbers; a member that comes and goes all the time does so al
 
 
 def of_members(dialogue: GroupDialogue, names: Sequence[str], length: int) -> list[MemberOutcome]:
-    """Of an answer of so many tokens."""
+    """Summarise the members' parts in an answer of `length` tokens."""
     return [_of_member(dialogue, name, length) for name in names]
 
 

@@ -1,7 +1,7 @@
 """The draft exchange with one aggregating side at a time, which the scheduler may move across the link (paper §3, §5).
 
 The aggregator alone judges; its verdict tells the other side the token, both acceptances and who judges the next step.
-A verdict counts only behind the prefix it was made for. A new epoch begins with the device, whose word is final.
+A verdict counts only after the prefix it was made for. A new epoch begins with the device, whose tokens are final.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .independent import Laws, aggregate, draft, laws
 
 
 class AggregatorExchange(Exchange):
-    """One side's half of the exchange, while it aggregates and while it does not."""
+    """The half of the exchange that one side holds, while it aggregates and while it does not."""
 
     announces = True
 
@@ -34,33 +34,33 @@ class AggregatorExchange(Exchange):
 
     @property
     def expected(self) -> tuple[float | None, float | None]:
-        """Eq. 5 for the device's and the cloud's drafts, over the steps at which this side held both."""
+        """The means of Eq. 5 for the device's and the cloud's drafts, over the steps at which this side held both."""
         device, cloud = zip(*self._expected, strict=True) if self._expected else ((), ())
         return (fmean(device), fmean(cloud)) if device else (None, None)
 
     def begin_epoch(self, length: int) -> None:
-        """The device aggregates; tokens beyond the `length` that it has confirmed were decided for nobody."""
+        """Begin an epoch: the device aggregates, and tokens beyond the `length` that it has confirmed are dropped."""
         self.aggregator, self._peer_verdict, self._greeted = DEFAULT_SIDE, None, True
         if len(self.confirmed) > length:
             self._cut(length)
 
     def add_verdict(self, verdict: Verdict) -> None:
-        """The other side has aggregated; `advance` takes it if it fits."""
+        """Store a verdict of the other side; `advance` takes it if it fits."""
         self._peer_verdict = verdict
 
     def take_verdicts(self) -> list[Verdict]:
-        """Verdicts that this side has made since the last call, in order."""
+        """Return the verdicts that this side has made since the last call, in order."""
         made, self._made = self._made, []
         return [verdict for verdict in made if verdict.step < len(self.confirmed)]  # not of a token that is not said
 
     def go_alone(self, alone: bool) -> None:
-        """R6, device: only a new epoch ends solo steps, for in this one the cloud may be aggregating already."""
+        """Go alone, or stop once a new epoch has begun: before it the cloud may be aggregating already (R6, device)."""
         super().go_alone(alone or (self.solo and not self._greeted))
         if alone:
             self._greeted = False
 
     def pace(self, rtt_s: float, decode_s: float, max_lookahead: int = MAX_LOOKAHEAD) -> None:
-        """The scheduler needs the round trip, too. Half of the drafts are rejected here: near by, waiting is faster."""
+        """Set the window and the scheduler's round trip. Half of the drafts are rejected: waiting is faster near by."""
         super().pace(rtt_s, decode_s, max_lookahead)
         self.scheduler.rtt_s = rtt_s
         for own, remote in self._heeded:  # not when they were heeded: the next step waited for that
@@ -70,7 +70,7 @@ class AggregatorExchange(Exchange):
             self.window = 1
 
     def awaits_peer(self) -> bool:
-        """Whether the next step lacks nothing but the other side's draft, or its verdict."""
+        """Tell whether the next step lacks nothing but the other side's draft, or its verdict."""
         judged_there = self.aggregator != self._side and len(self.confirmed) in self._own
         return super().awaits_peer() or (judged_there and not self.ended and not self.solo)
 

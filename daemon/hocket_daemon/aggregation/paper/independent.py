@@ -27,7 +27,7 @@ _CHOOSE, _KEEP = VOCABULARY_LIMIT, VOCABULARY_LIMIT + 1  # numbers of the noise 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Laws:
-    """What the two drafts and the target of one step follow: three distributions over the ascending `ids`."""
+    """The laws of the two drafts and the target of one step: three distributions over the ascending `ids`."""
 
     ids: NDArray[np.int64]
     device: NDArray[np.float64]

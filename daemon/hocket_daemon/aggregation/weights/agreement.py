@@ -1,4 +1,4 @@
-"""Relevance must mean the same on both sides: where their best scorers differ, both use one that both have. Pure."""
+"""The agreement on what relevance means: where the sides' best scorers differ, both use one that both have. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Verdict = Literal["agreed", "begin anew", "too late", "impossible"]
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What is to be done, and the scorer that both sides use from then on; empty where there is none."""
+    """The decision, and the scorer that both sides use from then on; empty where there is none."""
 
     verdict: Verdict
     scorer: str = ""
@@ -19,7 +19,7 @@ class Agreement:
 
 
 def agree(used: tuple[str, str], known: tuple[Sequence[str], Sequence[str]], *, begun: bool) -> Agreement:
-    """Of the scorers that the own and the other side used, and those that each knows, the best first.
+    """Choose from the scorers that the own and the other side used, and those that each knows, the best first.
 
     `begun` is whether a session may not be begun anew: tokens have been written, or it was begun anew before.
     """

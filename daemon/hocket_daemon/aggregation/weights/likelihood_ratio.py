@@ -1,4 +1,4 @@
-"""Which side explains the question: its tokens, as each side's passages make them likely, told once and compared."""
+"""The likelihoods of the question's tokens under each side's passages, sent once and compared between the sides."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _MAXIMUM = round(-math.log(MINIMUM) * _STEPS)
 
 
 def steps_of(logs: NDArray[np.float64]) -> list[int]:
-    """What travels of natural logs in [log MINIMUM, 0], [tokens], and what is compared."""
+    """Return the integers that are sent and compared for natural logs in [log MINIMUM, 0], [tokens]."""
     steps: list[int] = np.clip(np.rint(-logs * _STEPS), 0, _MAXIMUM).astype(int).tolist()
     return steps
 
 
 def encode(steps: list[int]) -> bytes:
-    """Two bytes a token (big-endian)."""
+    """Encode the steps as two bytes a token (big-endian)."""
     return np.array(steps, ">u2").tobytes()
 
 
@@ -60,7 +60,7 @@ def advantages(parties: Sequence[list[int]]) -> list[float]:
 
 
 def _responsible(parts: list[float], ratios: list[list[float]]) -> list[float]:
-    """One round of expectation maximisation; of all parts but the last."""
+    """Make one round of expectation maximisation; return all parts but the last."""
     sums = [
         parts[0] + math.fsum(part * ratio for part, ratio in zip(parts[1:], each, strict=True))
         for each in zip(*ratios, strict=True)

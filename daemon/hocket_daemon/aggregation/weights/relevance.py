@@ -1,4 +1,4 @@
-"""From retrieval scores to weights: documents within a side, and sides against each other (paper §4.1, A.1).
+"""Weights from retrieval scores: documents within a side, and sides against each other (paper §4.1, A.1).
 
 Dynamic weights are a function of the answer's tokens alone: those of step t come from the prefix of length
 n·⌊t/n⌋ - n, so that both sides weigh alike however late a score arrives, and a scorer has n steps' time.
@@ -42,7 +42,7 @@ def compared(weights: str, sentence: list[float], question: list[float]) -> list
 
 
 def query(question: str, answer: str) -> str:
-    """What the passages are compared with while `answer` is being written: the sentence under way, once it has begun.
+    """Return the text that passages are compared with while `answer` is written: its last sentence, once begun.
 
     A sentence that restates its part of the question tells the passages of the parts apart, which the whole question
     cannot.

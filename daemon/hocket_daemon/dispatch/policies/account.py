@@ -1,4 +1,4 @@
-"""What the constrained side has read and what the server was paid, beside what they may: budget, burst, dollars a day.
+"""The account of what the constrained side read and the server was paid, under budget, burst and dollars a day.
 
 Pure: a day is a number that is passed in, and the state is a plain dict that others keep on disk.
 """
@@ -43,26 +43,26 @@ class Account:
         return self._spent - self.budget * self._all
 
     def may_spend(self, tokens: float, all_tokens: float = 0.0) -> bool:
-        """Whether the constrained side may read so many; `all_tokens` are of requests not told of with `request`.
+        """Tell whether the constrained side may read so many; `all_tokens` are of requests not added by `request`.
 
         A budget of 1 allows every prompt, though what was booked for cancelled requests by an estimate may be more.
         """
         return self.budget >= 1 or self.excess_tokens + tokens <= self.budget * all_tokens + self.burst_tokens
 
     def request(self, all_tokens: float) -> None:
-        """A request came, whose prompt has so many tokens."""
+        """Count a request, whose prompt has so many tokens."""
         self._all += all_tokens
 
     def spend(self, tokens: float) -> None:
-        """The constrained side reads so many."""
+        """Count tokens that the constrained side reads."""
         self._spent += tokens
 
     def correct(self, reserved: float, actual: float) -> None:
-        """What was taken for `reserved` tokens were `actual` ones."""
+        """Correct `reserved` tokens to the `actual` ones."""
         self._spent += actual - reserved
 
     def pay(self, money: float, day: int) -> None:
-        """The server was paid so many dollars on that day."""
+        """Count dollars that the server was paid on that day."""
         if day != self._day:
             self._day, self._today = day, 0.0
         self._today += money
@@ -73,11 +73,11 @@ class Account:
         return self._today if day == self._day else 0.0
 
     def exhausted(self, day: int) -> bool:
-        """Whether that day's dollars are spent."""
+        """Tell whether that day's dollars are spent."""
         return self.max_per_day > 0 and self.spent_today(day) >= self.max_per_day
 
     def facts(self, day: int) -> dict[str, float]:
-        """What status and metrics tell: tokens, their share, the budget, and dollars."""
+        """Return the figures for status and metrics: tokens, their share, the budget, and dollars."""
         return {
             "budget": self.budget,
             "share": self._spent / self._all if self._all else 0.0,
@@ -91,7 +91,7 @@ class Account:
         }
 
     def state(self) -> State:
-        """What survives a restart."""
+        """Return the state that survives a restart."""
         return {
             "budget": self.budget,
             "all": self._all,
@@ -102,7 +102,7 @@ class Account:
         }
 
     def restore(self, state: Mapping[str, float]) -> None:
-        """Go on from a `state`. Tokens kept to another budget say nothing of this one and are forgotten."""
+        """Go on from a `state`; tokens counted under another budget say nothing of this one and are forgotten."""
         if state["budget"] == self.budget:
             self._all, self._spent = state["all"], state["spent"]
         self._money, self._today, self._day = state["money"], state["today"], int(state["day"])

@@ -1,4 +1,4 @@
-"""The account's file: a few numbers as JSON, replaced whole behind every answer."""
+"""The account's file: a few numbers as JSON, replaced whole after every answer."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ log = structlog.get_logger(__name__)
 
 
 class AccountFile:
-    """Keeps an account over restarts, or nowhere. A file that cannot be used is logged once."""
+    """The storage of an account over restarts, if there is a path. A file that cannot be used is logged once."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._failing = False
 
     def read_into(self, account: Account) -> None:
-        """Go on from what was kept, if anything was."""
+        """Restore the account from the file, if there is one."""
         if self._path is None or not self._path.exists():
             return
         try:
@@ -30,7 +30,7 @@ class AccountFile:
             log.warning("the account cannot be read and begins anew", file=str(self._path), error=str(error))
 
     def write(self, account: Account) -> None:
-        """Keep it as it is now."""
+        """Write the account as it is now."""
         if self._path is None:
             return
         beside = self._path.with_name(f"{self._path.name}.new")

@@ -1,4 +1,4 @@
-"""What a token costs on either side: DiSCo §4.1, Algorithm 1 and Appendix E. Pure; knows no request and no file.
+"""The cost of a token on either side: DiSCo §4.1, Algorithm 1 and Appendix E. Pure; knows no request and no file.
 
 FLOPs are the paper's, which counts a multiplication and its addition as one. Dollars are per token here; prices and the
 exchange rate λ are per million tokens and per 10^15 FLOPs. The paper's "$ per million FLOPs" would make a token cost
@@ -43,7 +43,7 @@ def prefill_flops(shape: Shape, length: float) -> float:
 
 
 def decode_flops(shape: Shape, length: float) -> float:
-    """FLOPs of one more token by Eq. 9 and 11 behind `length` tokens.
+    """Return the FLOPs of one more token by Eq. 9 and 11 after `length` tokens.
 
     They give Table 6 but for BLOOM-560M, whose shape has 0.33 · 10^9 where 0.42 is printed.
     """
@@ -82,7 +82,7 @@ def price_of(settings: DispatchSettings) -> Price:
 
 
 def costs_of(settings: DispatchSettings, shape: Shape, length: float, energy: Energy | None = None) -> Costs:
-    """What tokens of prompts and answers around `length` tokens cost.
+    """Return the costs of tokens in prompts and answers of around `length` tokens.
 
     λ is for FLOPs. Measured joules therefore keep the FLOPs of reading as modelled, and say how many times as much
     a token of writing takes.
@@ -103,7 +103,7 @@ def costs_of(settings: DispatchSettings, shape: Shape, length: float, energy: En
 
 
 def constraint_of(costs: Costs) -> Constraint:
-    """Algorithm 1: the device, if each of its tokens costs more than any of the server's."""
+    """Return the constrained side: the device, if each of its tokens costs more than any server token (Algorithm 1)."""
     dearest = max(costs.server_prefill, costs.server_decode)
     return "device" if min(costs.device_prefill, costs.device_decode) > dearest else "server"
 
@@ -130,7 +130,7 @@ class Bill:
 
 
 def bill_of(costs: Costs, tokens: Tokens) -> Bill:
-    """What these tokens cost; losers' and hand-overs' are among them."""
+    """Return the bill of these tokens, among which are those of losers and of hand-overs."""
     money = costs.server_prefill * tokens.server_prefilled + costs.server_decode * tokens.server_decoded
     flops = costs.prefill_flops * tokens.device_prefilled + costs.decode_flops * tokens.device_decoded
     device = costs.device_prefill * tokens.device_prefilled + costs.device_decode * tokens.device_decoded

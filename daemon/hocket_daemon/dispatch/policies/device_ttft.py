@@ -1,4 +1,4 @@
-"""How long the device takes to its first token: T = k l + c over the l tokens still to be computed. Pure."""
+"""The device's time to its first token: T = k l + c over the l tokens still to be computed. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _GUESS_LENGTHS = (16, 512)
 
 
 class DeviceTtft:
-    """The line, and the weighted sums of which least squares makes it anew with each observation.
+    """The line, and the weighted sums of which least squares fits it anew with each observation.
 
     `k` is in seconds a token and `c` in seconds, neither below 0.
     """
@@ -35,11 +35,11 @@ class DeviceTtft:
         return line
 
     def at(self, tokens: float) -> float:
-        """Seconds to the first token behind so many tokens still to be computed."""
+        """Return the seconds to the first token with so many tokens still to be computed."""
         return self.k * tokens + self.c
 
     def observe(self, tokens: float, seconds: float) -> None:
-        """The device took so long over so many; older ones count less."""
+        """Record that the device took so long over so many tokens; older observations count less."""
         self._sums = [_DECAY * each for each in self._sums]
         self._add(tokens, seconds)
         self._solve()

@@ -1,7 +1,7 @@
-"""Who starts when, for one question after another: profiles, account and policy put together. Pure.
+"""The decision who starts when, for one question after another: profiles, account and policy together. Pure.
 
 Time and day are passed in; what follows from a decision, sockets and models, is not known here. A request is decided,
-then whichever constrained side really starts asks `may_start` and is booked with `start`; at its end the shell tells
+then whichever constrained side really starts asks `may_start` and is booked with `start`. At its end the caller reports
 what it saw with `observe`, `observe_device` or `censor`, and what was written with `book`.
 """
 
@@ -31,9 +31,9 @@ _SLOW = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """Of one side, were it to answer alone: mean seconds to the first token, their P90, and dollars with λ applied.
+    """The prediction for a side alone: mean seconds to the first token, their P90, and dollars with λ applied.
 
-    No P90 where the server was cancelled too early and too often to tell.
+    There is no P90 where the server was cancelled too early and too often to tell.
     """
 
     ttft_s: float
@@ -43,7 +43,7 @@ class Predicted:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """How long each side waits, and why; `reason` is a sentence."""
+    """The waits of each side, and the reason for them, which is a sentence."""
 
     waits: StartDelays
     constraint: Constraint
@@ -53,7 +53,7 @@ class Decision:
 
 
 class Dispatcher:
-    """Decides online. The policy is built anew every few requests, of the last hundred or so."""
+    """A dispatcher that decides online. It builds the policy anew every few requests, of the last hundred or so."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Dispatcher:
 
     @property
     def prefers_cloud(self) -> bool:
-        """Whether an answer of the cloud's is worth waiting for."""
+        """Tell whether an answer of the cloud's is worth waiting for."""
         return self._settings.quality_s > 0
 
     @property
@@ -90,7 +90,7 @@ class Dispatcher:
         return "device" if self.constraint == "device" else "cloud"
 
     def decide(self, prompt_tokens: int, missing_tokens: int, day: int) -> Decision:
-        """For a prompt of so many tokens, of which the device has still to compute `missing_tokens`."""
+        """Decide on a prompt of so many tokens, of which the device has still to compute `missing_tokens`."""
         self.account.request(prompt_tokens)
         self.lengths.observe(prompt_tokens, missing_tokens)
         own = missing_tokens if self.constraint == "device" else prompt_tokens
@@ -100,30 +100,30 @@ class Dispatcher:
         return Decision(waits, self.constraint, self.policy_name, predicted, reason)
 
     def may_start(self, side: Side, tokens: float) -> bool:
-        """Whether the account lets a side read so many tokens; only the constrained one is ever kept from it."""
+        """Tell whether the account lets a side read so many tokens; it limits the constrained side alone."""
         return side != self.constrained or self.account.may_spend(tokens)
 
     def start(self, side: Side, tokens: float) -> None:
-        """A side began to read so many tokens, whether or not the account would have let it: a fail-over must."""
+        """Note that a side began to read so many tokens, allowed by the account or not: a fail-over must."""
         if side == self.constrained:
             self.account.spend(tokens)
 
     def observe(self, ttft_s: float) -> None:
-        """The server's first token came so long after the server was started."""
+        """Record the seconds from the server's start to its first token."""
         self.server_profile.observe(ttft_s)
 
     def censor(self, waited_s: float) -> None:
-        """The server was cancelled so long after its start, without a token."""
+        """Record the seconds from the server's start until it was cancelled, without a token."""
         self.server_profile.censor(waited_s)
 
     def observe_device(self, missing_tokens: int, seconds: float) -> None:
-        """The device took so long to its first token."""
+        """Record the seconds that the device took to its first token."""
         self.device_ttft.observe(missing_tokens, seconds)
 
     def book(self, tokens: Tokens, day: int, *, reserved: float | None = None) -> Bill:
-        """What a request that has ended cost; `reserved` are the tokens that `start` took for the constrained side's.
+        """Book an ended request and return its bill; `start` took `reserved` tokens for the constrained side.
 
-        None: as many as were told with `start`, nothing to correct.
+        None: as many as were passed to `start`, nothing to correct.
         """
         read = tokens.device_prefilled if self.constraint == "device" else tokens.server_prefilled
         if reserved is not None:
@@ -145,13 +145,13 @@ class Dispatcher:
         return waits, _reason(waits, self.policy_name)
 
     def _behind(self, waits: StartDelays) -> StartDelays:
-        """A device that races starts so much later that its first token is as good as the cloud's when it comes."""
+        """Delay a device that races so much that its first token is as good as the cloud's when it comes."""
         if waits.server_s == NEVER:
             return waits
         return StartDelays(waits.device_s + self._settings.quality_s, waits.server_s)
 
     def _valued_ttft(self) -> DeviceTtft:
-        """The device's first tokens as the policies see them: each counts as late by what the cloud's is worth more."""
+        """Return the device's first tokens as the policies see them: later by what the cloud's are worth more."""
         return DeviceTtft(self.device_ttft.k, self.device_ttft.c + self._settings.quality_s)
 
     def _current(self) -> Policy:
@@ -177,7 +177,7 @@ class Dispatcher:
                 return Threshold(lengths, share)
 
     def _payable(self) -> tuple[Ints, float]:
-        """Lengths that the constrained side would have to read, and the share of their tokens that it may.
+        """Return the lengths that the constrained side would have to read, and the share of their tokens that it may.
 
         The budget is a share of whole prompts, of which stored KV may leave the device only a part. `priced` returns to
         it from wherever the account is. A server's threshold leaves out the prompts that the account would refuse: it
@@ -209,7 +209,7 @@ class Dispatcher:
 
 
 def chance_of(number: int) -> float:
-    """In [0, 1), for one request after another: evenly spread, so that each share comes as often as it should."""
+    """Return a number in [0, 1) for each request, evenly spread, so that each share comes as often as it should."""
     return number * _GOLDEN % 1.0
 
 

@@ -1,4 +1,4 @@
-"""When the writing moves to the cheaper side, and what the reader notices: DiSCo §4.3. Pure; times are passed in.
+"""The move of the writing to the cheaper side, and what the reader notices: DiSCo §4.3. Pure; times are passed in.
 
 Eq. 4 and 5 weigh what the rest of the answer saves against what the target has to read. Eq. 6 says how many tokens
 the reader should have in hand, B = r_c t_m, before a source stops; one that writes on needs none.
@@ -14,7 +14,7 @@ from .cost import Costs
 
 
 def worth_moving(costs: Costs, source: Side, remaining_tokens: float, prefill_tokens_on_target: float) -> bool:
-    """Eq. 4: whether the target's cheaper tokens save more than what it has to read first costs."""
+    """Tell whether the target's cheaper tokens save more than what it has to read first costs (Eq. 4)."""
     prefill, decode = costs.server_prefill, costs.server_decode
     if source == "cloud":
         prefill, decode = costs.device_prefill, costs.device_decode
@@ -28,7 +28,7 @@ def buffer_tokens(pace: float, migration_s: float) -> int:
 
 
 def lead_tokens(pace: float, handover_s: float) -> int:
-    """How far a source that writes on has to be ahead of the reader, so that `handover_s` without a token is no gap.
+    """Return how many tokens ahead of the reader a source must be, so that `handover_s` without a token is no gap.
 
     It may hold back beyond that: what it would write costs more than the target's.
     """

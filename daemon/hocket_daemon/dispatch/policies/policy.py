@@ -1,4 +1,4 @@
-"""How long each side waits before it starts: DiSCo §4.2 and Appendix F, and a policy of ours. Pure.
+"""The waits of each side before it starts: DiSCo §4.2 and Appendix F, and a policy of ours. Pure.
 
 All are built of F (the server's `Ttfts`), the last prompts' lengths and a budget, the share of their tokens that the
 constrained side may read. `priced` is in its own file.
@@ -20,20 +20,20 @@ Ints = NDArray[np.int64]
 
 
 class StartDelays(NamedTuple):
-    """Seconds behind the question before a side starts, unless the other's first token is there; NEVER: not at all."""
+    """Seconds after the question before a side starts, unless the other's first token is there; NEVER: not at all."""
 
     device_s: float
     server_s: float
 
 
 class Policy(Protocol):
-    """`length` is the number of tokens that the constrained side would have to read.
+    """A policy of waits, by the `length` in tokens that the constrained side would have to read.
 
     `chance`, uniform in [0, 1), decides where two waits are as good and the budget pays for both in turn.
     """
 
     def waits(self, length: float, chance: float = 0.5, /) -> StartDelays:
-        """What a prompt of that length makes each side wait."""
+        """Return how long a prompt of that length makes each side wait."""
         ...
 
 
@@ -45,7 +45,7 @@ class Lottery(NamedTuple):
 
 
 def lottery(lengths: Ints) -> Lottery:
-    """Of the lengths of prompts [m], m > 0, each at least 0."""
+    """Return the lottery of the lengths of prompts [m], m > 0, each at least 0."""
     number = np.bincount(lengths)
     found = np.flatnonzero(number)
     tokens = found * number[found]
@@ -53,9 +53,9 @@ def lottery(lengths: Ints) -> Lottery:
 
 
 class Greedy:
-    """Algorithm 2, mended: the device starts behind w(l), with probability 1 − F(w) where F(w) is printed.
+    """Algorithm 2, mended: the device starts after w(l), with probability 1 − F(w) where F(w) is printed.
 
-    The shortest prompts start at once, the next length behind a wait that uses the budget up, and all others at w_tail.
+    The shortest prompts start at once, the next length after a wait that uses the budget up, and all others at w_tail.
     """
 
     def __init__(self, ttfts: Ttfts, lengths: Ints, budget: float, tail_share: float) -> None:
@@ -73,14 +73,14 @@ class Greedy:
             self._between_s = min(self._tail_s, ttfts.quantile(1 - kept - max(0.0, left) / share[place]))
 
     def waits(self, length: float, _chance: float = 0.5, /) -> StartDelays:
-        """The server starts at once, the device behind w(l)."""
+        """Start the server at once, the device after w(l)."""
         if length <= self._at_once:
             return StartDelays(0.0, 0.0)
         return StartDelays(self._between_s if length == self._between else self._tail_s, 0.0)
 
 
 class Ramp:
-    """Eq. 1 and 2: w(l) = 0 up to l_th, and min(β l, w_tail) behind it.
+    """Eq. 1 and 2: w(l) = 0 up to l_th, and min(β l, w_tail) beyond it.
 
     Eq. 2 takes what the prompts up to l_th cost for nothing; here they are paid of the same budget, and w_tail's share
     with the rest. The paper leaves l_th open: of some, the one whose mean TTFT is the least is taken, with β for it.
@@ -108,7 +108,7 @@ class Ramp:
                 self._at_once = float(found[place - 1]) if place else -1.0
 
     def _slope(self, ttfts: Ttfts, lengths: Ints, share: Floats, budget: float) -> float:
-        """β: the least with which the budget suffices, in seconds a token."""
+        """Return β, the least with which the budget suffices, in seconds a token."""
         low, high = 0.0, self._tail_s
         for _ in range(self._HALVINGS):
             slope = (low + high) / 2
@@ -117,7 +117,7 @@ class Ramp:
         return high
 
     def waits(self, length: float, _chance: float = 0.5, /) -> StartDelays:
-        """The server starts at once, the device behind w(l)."""
+        """Start the server at once, the device after w(l)."""
         return StartDelays(0.0 if length <= self._at_once else min(self._slope_s * length, self._tail_s), 0.0)
 
 
@@ -132,5 +132,5 @@ class Threshold:
             self._minimum = 0.0
 
     def waits(self, length: float, _chance: float = 0.5, /) -> StartDelays:
-        """Shorter prompts never start the server."""
+        """Start the device at once; shorter prompts never start the server."""
         return StartDelays(0.0, 0.0 if length >= self._minimum else NEVER)

@@ -1,6 +1,6 @@
 """Our policy: the waits that minimise E[TTFT] + price · tokens of the device. Pure.
 
-The server starts at once. If the device, which takes T = k l + c, starts behind w unless the server was first, then
+The server starts at once. If the device, which takes T = k l + c, starts after w unless the server was first, then
 E[TTFT] = E[min(S, w + T)], and l tokens are spent with probability 1 − F(w). Both move at F's own steps alone, so that
 these and 0 are all the waits that can be best. One price for all lengths is what minimises the mean for a budget: it
 is a knapsack whose items are the steps. At that price mostly one length is as well off with either of two waits, and
@@ -42,11 +42,11 @@ class Priced:
 
     @property
     def share(self) -> float:
-        """Of how many requests the chance is below this, which take the shorter one of two waits as good."""
+        """The share of requests, those of a lower chance, that take the shorter one of two equally good waits."""
         return self._prices.share
 
     def waits(self, length: float, chance: float = 0.5, /) -> StartDelays:
-        """The server starts at once, the device behind the best wait."""
+        """Start the server at once, the device after the best wait."""
         return StartDelays(float(self.waits_s(np.array([length]), np.array([chance]))[0]), 0.0)
 
     def waits_s(self, lengths: Floats, chances: Floats) -> Floats:
@@ -58,7 +58,7 @@ class Priced:
         return best
 
     def _means_s(self, lengths: Floats) -> Floats:
-        """E[TTFT] by length and wait."""
+        """Return E[TTFT] by length and wait."""
         return self._ttfts.mean_within(np.add.outer(self._k * lengths + self._c, self._waits_s))
 
     def _found(self, lengths: Ints, budget: float) -> _Prices:
@@ -80,7 +80,7 @@ class Priced:
 
 
 class _Prices(NamedTuple):
-    """At `low` too much is spent and at `high` not too much; with `low` in a `share` (0 to 1) of requests all."""
+    """Two prices: `low` spends too much, `high` does not; with `low` in a `share` (0 to 1) of requests all is spent."""
 
     low: float
     high: float
@@ -88,7 +88,7 @@ class _Prices(NamedTuple):
 
 
 def _around(spend: Callable[[float], float], budget: float, high: float) -> _Prices:
-    """By halving; `spend` falls with the price and is at most the budget at `high`."""
+    """Find the prices by halving; `spend` falls with the price and is at most the budget at `high`."""
     dear, cheap = spend(0.0), spend(high)
     if dear <= budget:
         return _Prices(0.0, 0.0, 0.0)
@@ -104,7 +104,7 @@ def _around(spend: Callable[[float], float], budget: float, high: float) -> _Pri
 
 
 def _tried(ttfts: Ttfts) -> Floats:
-    """0 and the steps of F, or as many of them as are tried."""
+    """Return 0 and the steps of F, or as many of them as are tried."""
     steps = ttfts.times_s
     if len(steps) >= _MAX_WAITS:
         evenly = np.linspace(0, 1, _MAX_WAITS * 3 // 4)

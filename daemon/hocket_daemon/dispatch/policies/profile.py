@@ -1,4 +1,4 @@
-"""What is known of the server's first tokens and of how long prompts and answers are. Bounded, decaying, pure."""
+"""The observed first tokens of the server, and lengths of prompts and answers. Bounded, decaying, pure."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ class ServerProfile:
 
     @classmethod
     def seeded(cls, quantiles_s: Sequence[float]) -> ServerProfile:
-        """One that begins with what another side has told, equally likely seconds; empty: with a guess."""
+        """Return a profile that begins with equally likely seconds, as another side reported; empty: with a guess."""
         return cls(quantiles_s)
 
     @property
     def observations(self) -> int:
-        """How many requests it has seen."""
+        """The number of requests it has seen."""
         return self._number
 
     def seed(self, quantiles_s: Sequence[float]) -> None:
-        """Take over what the other side tells now, in place of what it told before."""
+        """Take over what the other side reports now, in place of what it reported before."""
         if quantiles_s:
             self._seed = np.sort(np.asarray(quantiles_s, float))
             self._ttfts = None
 
     def observe(self, ttft_s: float) -> None:
-        """The server's first token took so long."""
+        """Record the seconds to the server's first token."""
         self._add(ttft_s, seen=True)
 
     def censor(self, waited_s: float) -> None:
-        """The server was cancelled after so long without a token."""
+        """Record the seconds after which the server was cancelled without a token."""
         self._add(waited_s, seen=False)
 
     def ttfts(self) -> Ttfts:
@@ -62,7 +62,7 @@ class ServerProfile:
         return self._ttfts
 
     def cdf(self, t_s: float) -> float:
-        """How likely the first token is there within `t_s`."""
+        """Return the probability that the first token is there within `t_s`."""
         return self.ttfts().at(t_s)
 
     def quantile(self, share: float) -> float:
@@ -70,7 +70,7 @@ class ServerProfile:
         return self.ttfts().quantile(share)
 
     def quantiles(self, number: int = MAX_QUANTILES) -> list[float]:
-        """At most MAX_QUANTILES equally likely seconds, ascending, to be told; none before the first observation."""
+        """Return at most MAX_QUANTILES equally likely seconds to report, ascending; none before an observation."""
         number = min(number, MAX_QUANTILES)
         return [self.quantile((place + 0.5) / number) for place in range(number)] if self._number else []
 
@@ -96,7 +96,7 @@ class ServerProfile:
 
 
 class Lengths:
-    """How many tokens prompts and answers had lately. Before enough are known, guesses stand in for them."""
+    """The numbers of tokens of recent prompts and answers. Before enough are known, guesses stand in for them."""
 
     KEPT = 128
     MINIMUM = 8  # requests before which the guesses count
@@ -109,12 +109,12 @@ class Lengths:
         self._answers: deque[int] = deque(maxlen=self.KEPT)
 
     def observe(self, prompt_tokens: int, missing_tokens: int) -> None:
-        """A prompt came, of which the device has still to compute so many."""
+        """Record a prompt, of which the device has still to compute so many tokens."""
         self._prompts.append(prompt_tokens)
         self._missing.append(missing_tokens)
 
     def answered(self, tokens: int) -> None:
-        """An answer that was not cut short had so many tokens."""
+        """Record the tokens of an answer that was not cut short."""
         self._answers.append(tokens)
 
     def prompts(self) -> NDArray[np.int64]:
@@ -126,9 +126,9 @@ class Lengths:
         return self._known(self._missing)
 
     def remaining(self, step: int) -> float:
-        """Tokens that an answer of `step` tokens is expected to have still to come.
+        """Return the tokens that an answer of `step` tokens is expected to have still to come.
 
-        Of the answers that were longer; where there are too few of them, the guess: an answer without memory.
+        They are the mean of the answers that were longer; where these are too few, the guess: an answer without memory.
         """
         longer = [tokens - step for tokens in self._answers if tokens > step]
         known = sum(longer) + self.ANSWER * max(0, self.MINIMUM - len(longer))

@@ -1,4 +1,4 @@
-"""How long a server lets wait for its first token, as a distribution. Pure; knows no policy and no clock."""
+"""The wait for a server's first token, as a distribution. Pure; knows no policy and no clock."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Ttfts:
 
     @classmethod
     def of_censored(cls, seconds: Floats, seen: NDArray[np.bool_], weights: Floats) -> Ttfts:
-        """Kaplan and Meier's, all [n], n > 0: where not `seen`, the server was cancelled after so many seconds.
+        """Estimate F as Kaplan and Meier do, all [n], n > 0: where not `seen`, the server was cancelled after so long.
 
         What the last one leaves, if it is censored, is known to be longer and no more: it is put at BEYOND times as
         long, so that a quantile is finite and a start at the longest wait yet is not taken to be free.
@@ -41,7 +41,7 @@ class Ttfts:
         return cls(np.append(seconds[seen], BEYOND * seconds[-1]), np.append(cdf[seen], 1.0), float(cdf[-1]))
 
     def at(self, t_s: float) -> float:
-        """F(t): how likely the first token is there within `t_s`."""
+        """Return F(t), the probability that the first token is there within `t_s`."""
         place = int(self.times_s.searchsorted(t_s, side="right"))
         return float(self.cdf[place - 1]) if place else 0.0
 
@@ -51,14 +51,14 @@ class Ttfts:
         return float(self.times_s[min(place, len(self.times_s) - 1)])
 
     def left(self, t_s: Floats) -> Floats:
-        """1 − F(t), of any shape."""
+        """Return 1 − F(t), of any shape."""
         return self._left[self.times_s.searchsorted(t_s, side="right")]
 
     def mean_within(self, t_s: Floats) -> Floats:
-        """E[min(S, t)] in seconds, of any shape: the wait when something else is there at t."""
+        """Return E[min(S, t)] in seconds, of any shape: the wait when something else is there at t."""
         place = self.times_s.searchsorted(t_s, side="right")
         return self._partial[place] + t_s * self._left[place]
 
     def mean(self) -> float:
-        """E[S] in seconds."""
+        """Return E[S] in seconds."""
         return float(self._partial[-1])

@@ -1,8 +1,8 @@
-"""One side's text from its own documents: searched, read, and written behind a prefix for as long as it is to be.
+"""A side's text from its own documents: searched, read, and written after a prefix for as long as it is to be.
 
-Both sides write so, a device for itself and a cloud for its device. Each token is drawn with the one noise of seed and
-step, so equal models behind an equal prompt write the same answer wherever it changes sides. A writer knows no race
-and no other side.
+Both sides write in this way, a device for itself and a cloud for its device. Each token is drawn with the one noise of
+seed and step, so equal models after an equal prompt write the same answer wherever it changes sides. A writer knows no
+race and no other side.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _Drawn(NamedTuple):
 
 
 class LocalWriter:
-    """The OwnWriter of a model of this daemon's."""
+    """The OwnWriter that uses a model of this daemon's."""
 
     continues = True
 
@@ -52,7 +52,7 @@ class LocalWriter:
         *,
         find: Find,
     ) -> None:
-        """`chain` holds the answer's tokens and belongs to the session; `side` is the one that writes."""
+        """Create it; `chain` holds the answer's tokens and belongs to the session; `side` is the one that writes."""
         self.work = Work()
         self.found: Passages | None = None
         self._parts: dict[int, Table | None] = {}  # each passage's part in the tokens that were written here, by step
@@ -75,21 +75,21 @@ class LocalWriter:
 
     @property
     def passages(self) -> list[Passage]:
-        """What was found; none before the search has answered."""
+        """The passages that were found; none before the search has answered."""
         return self.found.passages if self.found is not None else []
 
     @property
     def has_read(self) -> bool:
-        """Whether the prompt is read."""
+        """Tell whether the prompt is read."""
         return self._grounded.has_read
 
     @property
     def rows(self) -> int:
-        """How many rows hold the prompt."""
+        """The number of rows that hold the prompt."""
         return rows_of(len(self.passages), alone=bool(self._opening.contrast))
 
     def part(self, step: int) -> Table | None:
-        """Each passage's part in the token of a step, if it was written here."""
+        """Return each passage's part in the token of a step, if it was written here."""
         return self._parts.get(step)
 
     # --- what it is told
@@ -107,11 +107,11 @@ class LocalWriter:
             self._prefill(self.found)
 
     def stand(self) -> None:
-        """Find out what comes behind all tokens so far, and wait to be told to write."""
+        """Compute what follows all tokens so far, and wait to be told to write."""
         self._aim("stand")
 
     def write(self) -> None:
-        """Go on behind all tokens so far, until the text ends or somebody else goes on."""
+        """Go on after all tokens so far, until the text ends or another side goes on."""
         self._aim("write")
 
     def pause(self) -> None:
@@ -127,7 +127,7 @@ class LocalWriter:
             self._reads = False
 
     def end(self, reason: str) -> None:  # noqa: ARG002 - a cloud daemon is told it
-        """Free the rows, behind whatever the compute thread still does with them."""
+        """Free the rows, after whatever the compute thread still does with them."""
         self.closed = True
         self._stop_finding()
         self._drop_step()
@@ -183,7 +183,7 @@ class LocalWriter:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Tell what is known behind the tokens, or decode it."""
+        """Report what is known to follow the tokens, or decode it."""
         if self.closed or not self.has_read or self._goal == "hold" or self._step is not None:
             return
         if self._known is None:
@@ -221,7 +221,7 @@ class LocalWriter:
             self._session.on_failed(self._side, outcome)
 
     def _publish(self, known: _Drawn) -> None:
-        """The next step begins before anybody hears of this one."""
+        """Begin the next step, and only then report this one's token."""
         step, token = len(self._tokens), known.token
         self._parts[step] = within(known.made, token)
         self._tokens.append(token)

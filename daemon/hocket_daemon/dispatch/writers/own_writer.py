@@ -1,4 +1,4 @@
-"""Who writes for this side, its model or the server that is its model; and where it finds its passages."""
+"""The writer of this side, its model or the server that is its model; and the search for its passages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def own_writer(
     *,
     find: Find | None = None,
 ) -> OwnWriter:
-    """`chain` holds the answer's tokens and belongs to the session; `side` writes. `find` instead of a search."""
+    """Return the writer of `side`; `chain` holds the answer's tokens for the session. `find` replaces a search."""
     find = find or _search(services, opening, session)
     if services.reader is not None:
         return ServerReader(services, opening, chain, session, side, find=find)
@@ -35,12 +35,12 @@ def own_writer(
 
 
 def rows_needed(services: Services, documents: int, contrast: float) -> int:
-    """Rows that are kept free for a session in which so many passages may be found."""
+    """Return the rows that are kept free for a session in which so many passages may be found."""
     return 1 if services.reader is not None else rows_of(documents, alone=bool(contrast))
 
 
 def _search(services: Services, opening: Dispatch, session: WritingSession) -> Find:
-    """Of this side's documents."""
+    """Return a search of this side's documents."""
 
     def find(done: Callable[[Passages | HocketError], None]) -> Callable[[], None]:
         lookups = services.retrieval.lookups(session.user)

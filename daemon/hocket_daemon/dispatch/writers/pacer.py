@@ -1,6 +1,6 @@
-"""Holding a source back whose answer is moving: what it writes far ahead of the reader costs more than the target's.
+"""The brake on a source whose answer is moving: what it writes far ahead of the reader costs more than the target's.
 
-Only where the reader has asked for a pace: whoever reads as fast as tokens come is not to wait. Pure.
+It acts only where the reader has asked for a pace: whoever reads as fast as tokens come is not to wait. Pure.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ STEP_S = 0.1  # what a target takes to its first token, beyond the round trip, o
 
 
 class Pacer:
-    """Times are the monotonic clock's."""
+    """The brake on one source. Times are the monotonic clock's."""
 
     def __init__(self, pace: float) -> None:
-        """`pace` is what the reader has asked for, in tokens a second; 0: none."""
+        """Create it; `pace` is what the reader has asked for, in tokens a second; 0: none."""
         self.until_s = inf  # the source is held, and goes on then
         self._pace = pace
 
     def pull(self, tokens: int, first_s: float, now: float, rtt_s: float) -> bool:
-        """Whether to hold the source now, which has written so many tokens, the first of them at `first_s`."""
+        """Tell whether to hold the source now, which has written so many tokens, the first of them at `first_s`."""
         if not self._pace:
             return False
         enough = lead_tokens(self._pace, rtt_s + STEP_S)
@@ -32,5 +32,5 @@ class Pacer:
         return True
 
     def release(self) -> None:
-        """The source may write, or another one does."""
+        """Release the source, which may write, or another one does."""
         self.until_s = inf

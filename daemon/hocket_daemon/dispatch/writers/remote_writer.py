@@ -1,4 +1,4 @@
-"""The cloud's writer as its device sees it: told by messages, heard by messages, and counted by what it says."""
+"""The cloud's writer as its device sees it: directed by messages, read from messages, and counted by its reports."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ WORK_WAIT_S = 0.1  # what the cloud gets, beyond a round trip, to say what it ha
 
 
 class RemoteWriter:
-    """Opens the session with whatever it is told first, and again, under a new epoch, with everything else.
+    """The writer of a cloud: each order to stand or write opens its session, the first time or under a new epoch.
 
     A cloud that has forgotten the session, or was started anew, so begins it from what it is told.
     """
 
     def __init__(self, peer: Peer, opening: Dispatch, chain: PrefixChain, session: WritingSession) -> None:
-        """`chain` holds the answer's tokens and belongs to the session. Raises what the peer's `send` raises."""
+        """Create it; `chain` holds the answer's tokens for the session. Orders raise what the peer's `send` raises."""
         self.opened = False
         self.is_linked = self.stands = self.continues = True
         self.peer_sources: PeerSources | None = None
@@ -41,33 +41,33 @@ class RemoteWriter:
 
     @property
     def obstacle(self) -> HocketError | None:
-        """Why it cannot be reached now."""
+        """The reason why the cloud cannot be reached now; None where it can."""
         return None if self._peer.up else self._peer.reason or NO_CLOUD
 
     @property
     def rtt_s(self) -> float:
-        """Of the link."""
+        """The round trip of the link."""
         return self._peer.rtt_s
 
     @property
     def epoch(self) -> int:
-        """Of the last opening."""
+        """The epoch of the last opening."""
         return self._opening.epoch
 
     @property
     def has_read(self) -> bool:
-        """Whether it has read its prompt, by its own word."""
+        """Tell whether the cloud has read its prompt, by its own report."""
         return self.standing is not None
 
     @property
     def has_reported_all(self) -> bool:
-        """Whether it has told what it computed since it was told last to do anything but write."""
+        """Tell whether the cloud has reported what it computed since it was last told anything but to write."""
         latest = self.standing
         return latest is not None and latest.state == "held" and latest.epoch == self.epoch
 
     @property
     def work(self) -> Work:
-        """What it has computed, as far as it has said."""
+        """The work that the cloud has reported."""
         before, latest = self._before, self.standing
         if latest is None:
             return before
@@ -87,11 +87,11 @@ class RemoteWriter:
         self._open("device")
 
     def write(self) -> None:
-        """Go on behind all tokens so far."""
+        """Go on after all tokens so far."""
         self._open("cloud")
 
     def pause(self) -> None:
-        """It stops; to be told to write is all that it takes to go on."""
+        """Stop the cloud, which goes on as soon as it is told to write."""
         self.hold()
 
     def hold(self) -> None:
@@ -100,7 +100,7 @@ class RemoteWriter:
             self._peer.send(Hold(session=self._opening.session, epoch=self.epoch))
 
     def end(self, reason: str) -> None:
-        """The answer is there, or is not wanted any more; the cloud says then where its tokens came from."""
+        """End the session: the answer is there, or not wanted any more. The cloud then reports its sources."""
         if self.opened:
             self._peer.send(End(session=self._opening.session, reason=reason, tokens=len(self._chain)))
 
@@ -116,7 +116,7 @@ class RemoteWriter:
     # --- what it says
 
     def receive(self, message: Message) -> None:
-        """A message of the cloud about this session. Raises BadMessage."""
+        """Take a message of the cloud about this session. Raises BadMessage."""
         if isinstance(message, Sources):
             self.peer_sources = peer_sources(message, self._chain)
         elif isinstance(message, Standing):

@@ -1,4 +1,4 @@
-"""This side's text where its model is a server: it gets the passages that are found here in one prompt, and writes.
+"""The text of a side whose model is a server: it gets the passages that are found here in one prompt, and writes.
 
 A server reads when it is to write, so nothing is read ahead, and it tells no part of a passage in a token: each has the
 weight that the question gives it. Passages that stand in one prompt are told apart by their titles and headings.
@@ -24,7 +24,7 @@ from .writers import WritingSession
 
 
 class ServerReader:
-    """The OwnWriter of such a side."""
+    """The OwnWriter of a side whose model is a server."""
 
     has_read = False
     rows = 1
@@ -39,7 +39,7 @@ class ServerReader:
         *,
         find: Find,
     ) -> None:
-        """`chain` holds the answer's tokens and belongs to the session; `side` is the one that writes."""
+        """Create it; `chain` holds the answer's tokens and belongs to the session; `side` is the one that writes."""
         assert services.reader is not None
         self.found: Passages | None = None
         self.continues = services.reader.continues
@@ -54,11 +54,11 @@ class ServerReader:
 
     @property
     def passages(self) -> list[Passage]:
-        """What was found; none before the search has answered."""
+        """The passages that were found; none before the search has answered."""
         return self.found.passages if self.found is not None else []
 
     def part(self, step: int) -> Table | None:  # noqa: ARG002 - the same of every token
-        """Each passage's weight."""
+        """Return each passage's weight, which is the same for every token."""
         return self._part
 
     # --- what it is told
@@ -68,10 +68,10 @@ class ServerReader:
         self._stop_finding = self._find(self._on_found)
 
     def read(self) -> None:
-        """Nothing is read ahead."""
+        """Do nothing: a server reads nothing ahead."""
 
     def stand(self) -> None:
-        """There is nothing to wait for."""
+        """Report that the side could write, without a wait, or that it cannot go on from a text."""
         if self.continues or not len(self._chain):
             self._session.on_standing(self._side)
         else:
@@ -79,23 +79,23 @@ class ServerReader:
             self._session.on_failed(self._side, error)
 
     def write(self) -> None:
-        """Go on behind all tokens so far, as soon as the passages are there."""
+        """Go on after all tokens so far, as soon as the passages are there."""
         self._writes = True
         if self._writer is not None:
             self._writer.write()
 
     def pause(self) -> None:
-        """A server cannot: the same as to hold."""
+        """Hold: a server cannot pause."""
         self.hold()
 
     def hold(self) -> None:
-        """Leave the server."""
+        """Stop the server's text."""
         self._writes = False
         if self._writer is not None:
             self._writer.hold()
 
     def end(self, reason: str) -> None:  # noqa: ARG002 - a cloud daemon is told it
-        """The same, and search no more."""
+        """Stop the server's text, and search no more."""
         self.hold()
         self._stop_finding()
 

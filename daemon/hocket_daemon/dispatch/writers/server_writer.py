@@ -25,7 +25,7 @@ _BLANKS = " \t\u00a0"
 
 
 class ServerWriter:
-    """Writes on behind the text of the tokens; only the latest stint is heard."""
+    """A writer that goes on after the text of the tokens; only the latest stint is heard."""
 
     is_linked = stands = has_read = False
     obstacle: HocketError | None = None
@@ -41,7 +41,7 @@ class ServerWriter:
         *,
         side: Side = "cloud",
     ) -> None:
-        """`request` is for the whole answer. `chain` holds its tokens and belongs to the session; `side` writes."""
+        """Create it; `request` is for the whole answer. `chain` holds its tokens for the session; `side` writes."""
         self.opened = False
         self.peer_sources: PeerSources | None = PeerSources([], np.zeros((0, 0)))  # it has no documents
         self.standing: Standing | None = None
@@ -60,10 +60,10 @@ class ServerWriter:
         self._asked = 0  # tokens of this stint's prompt, as this side's model counts them
 
     def stand(self) -> None:
-        """It cannot."""
+        """Do nothing: a server cannot stand by."""
 
     def write(self) -> None:
-        """Ask it to go on; what an earlier stint says is nobody's."""
+        """Ask the server to go on; text of an earlier stint is ignored."""
         self.hold()
         whole, tokens = self._request, len(self._chain)
         left = msgspec.structs.replace(whole.sampling, max_tokens=whole.sampling.max_tokens - tokens)
@@ -81,7 +81,7 @@ class ServerWriter:
         )
 
     def pause(self) -> None:
-        """A server cannot: the same."""
+        """Hold: a server cannot pause."""
         self.hold()
 
     def hold(self) -> None:
@@ -94,18 +94,21 @@ class ServerWriter:
             self._text = None
 
     def end(self, reason: str) -> None:  # noqa: ARG002 - a cloud daemon is told it
-        """The same."""
+        """Close the connection, as `hold` does."""
         self.hold()
 
     def receive(self, message: Message) -> None:
-        """It has no link."""
+        """Do nothing: a server has no link."""
 
     def _on_thought(self, stint: int, thought: str) -> None:
         if stint == self._stint:
             self._session.on_thought(self._side, thought)
 
     def _on_text(self, stint: int, piece: str) -> None:
-        """Blanks wait for what they stand before: models write both as one token, so whoever goes on writes a blank."""
+        """Pass a text on, but keep blanks at its end for the next piece: models write a blank and a word as one token.
+
+        Whoever goes on after this writer then writes the blank.
+        """
         if stint != self._stint:
             return
         text = self._blanks + piece
@@ -132,7 +135,7 @@ class ServerWriter:
             self._session.on_finished(self._side, end)
 
     def _count(self, text: Generating | None) -> None:
-        """What the server says that it has read, where it says so."""
+        """Count the tokens that the server says it has read, where it says so."""
         usage = text.usage if text is not None else None
         if usage is None:
             self.has_reported_all = False

@@ -1,4 +1,4 @@
-"""What a writer has computed, in tokens."""
+"""The work that a writer has done, in tokens."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Work:
-    """So far. Each row of passages counts its own tokens."""
+    """The work so far. Each row of passages counts its own tokens."""
 
     prompt: int = 0  # the whole prompt
     prefilled: int = 0  # what had to be computed of it, and of the answer's tokens that another side wrote

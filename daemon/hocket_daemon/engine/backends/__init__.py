@@ -1,1 +1,1 @@
-"""What reads: transformers over slots of our own, and llama.cpp."""
+"""The engines that read models: transformers over slots of our own, llama.cpp, vLLM, and servers."""

@@ -1,4 +1,4 @@
-"""Resolves a model's name on this machine; `auto` is the best installed model whose speed and memory are bearable.
+"""Resolution of a model's name on this machine; `auto` is the best installed model with bearable speed and memory.
 
 `hocket model get` measures a file when it has got it (checking.py); nothing is measured at a start.
 """
@@ -132,7 +132,7 @@ def _quickest(name: str) -> Check | None:
 
 
 def _better(name: str, known: Known) -> str:
-    """The next better one: how to have it, or why it is not taken although it is here."""
+    """Return how to get the next better model, or why it is not taken although it is here."""
     larger = [(other, better) for other, better in CATALOGUE.items() if better.millions > known.millions]
     for other, better in sorted(larger, key=lambda each: each[1].millions):
         if is_installed(other):

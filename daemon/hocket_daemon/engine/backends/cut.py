@@ -14,9 +14,9 @@ from ..segments import Wanted
 
 
 def cut(probabilities: Tensor, wanted: Wanted) -> list[Heads]:
-    """What `likeliest` tells of each segment.
+    """Return the likeliest ids of each segment, as `likeliest` finds them.
 
-    `probabilities` are float32, [places, vocabulary], behind all that a pass was asked for.
+    `probabilities` are float32, [places, vocabulary], after all that a pass was asked for.
     """
     places = [at for heads in wanted.heads for at in heads]
     given = [pair for pairs in wanted.given for pair in pairs]
@@ -28,9 +28,10 @@ def cut(probabilities: Tensor, wanted: Wanted) -> list[Heads]:
 
 
 def likeliest(probabilities: Tensor) -> tuple[Tensor, Tensor]:
-    """Of each place as few ids as hold MASS, the crossing one included, and at most MAX_IDS; of a short vocabulary all.
+    """Return for each place as few ids as hold MASS, at most MAX_IDS; all ids of a short vocabulary.
 
-    Probabilities, and int32 ids that ascend; behind them 0, and an id that there is not.
+    The id that crosses MASS is included. Returns probabilities, and int32 ids that ascend; after them come 0, and an id
+    that does not exist.
     """
     vocabulary = probabilities.shape[1]
     if vocabulary <= MAX_IDS:
@@ -43,7 +44,7 @@ def likeliest(probabilities: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def sent(values: Tensor, ids: Tensor, beside: Tensor | None = None) -> Callable[[], tuple[Heads, NDArray[np.float32]]]:
-    """Heads on their way to the processor, and numbers `beside` them: in one piece; the call waits for it."""
+    """Send heads, and numbers `beside` them, to the processor in one piece; the returned call waits for them."""
     size = values.numel()
     pieces = [values.flatten(), ids.flatten().view(torch.float32)]
     arrives = _on_its_way(torch.cat(pieces if beside is None else [*pieces, beside]))
@@ -57,7 +58,7 @@ def sent(values: Tensor, ids: Tensor, beside: Tensor | None = None) -> Callable[
 
 
 def _on_its_way(numbers: Tensor) -> Callable[[], Tensor]:
-    """Through memory that the device writes by itself."""
+    """Copy numbers through memory that the device writes by itself; the returned call waits for them."""
     if numbers.device.type == "cpu":
         return lambda: numbers
     here = torch.empty(numbers.shape, dtype=numbers.dtype, pin_memory=True)

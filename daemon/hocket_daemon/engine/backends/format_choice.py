@@ -1,4 +1,4 @@
-"""Which format of a model a daemon reads on this machine: the fastest that is installed and was checked."""
+"""The choice of a model's format on this machine: the fastest that is installed and was checked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GGUF, _REPORT = "model.gguf", "formats.json"  # in a model's folder
 
 
 class FormatChoice(NamedTuple):
-    """What is read for a model, and why that."""
+    """The format that is read for a model, and the reason."""
 
     place: Path
     why: str
@@ -29,7 +29,7 @@ def report(folder: Path, checks: list[Check]) -> None:
 
 
 def reported(folder: Path) -> list[Check]:
-    """What was written down; nothing where there is no report, or none that this version reads."""
+    """Read the report; empty where there is none, or none that this version reads."""
     try:
         return msgspec.json.decode((folder / _REPORT).read_bytes(), type=list[Check])
     except (OSError, msgspec.MsgspecError):
@@ -61,12 +61,12 @@ def chosen(folder: Path, dtype: str) -> FormatChoice:
 
 
 def has_floats(folder: Path) -> bool:
-    """Whether transformers has something to read there."""
+    """Tell whether transformers has weights to read in the folder."""
     return any(folder.glob("*.safetensors"))
 
 
 def unreadable(folder: Path, why: str) -> BadConfiguration:
-    """What a model's folder lacks, and how it comes."""
+    """Return the error for a folder that lacks what is to be read, with how to get it."""
     return BadConfiguration(
         f"the model in {folder} cannot be read: {why}",
         "run: hocket model get NAME --float, with its name; or leave [model] dtype at auto",
@@ -74,7 +74,7 @@ def unreadable(folder: Path, why: str) -> BadConfiguration:
 
 
 def has_gpu() -> bool:
-    """Whether torch finds one; it is not asked, which takes seconds, where the kernel knows of none."""
+    """Tell whether torch finds a GPU; it is not asked, which takes seconds, where the kernel knows of none."""
     if not Path("/dev/nvidiactl").exists() and not Path("/dev/kfd").exists():
         return False
     import torch

@@ -1,4 +1,4 @@
-"""Which rows of a model are free, and how long each is: what every engine's memory has in common."""
+"""Free rows and the length of each: what the memories of all engines have in common."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ class RowMemory:
     """Rows with a length each; an engine's own memory is behind them. Knows nothing of sessions."""
 
     def __init__(self, slots: int, context: int) -> None:
-        """`slots` rows of at most `context` tokens."""
+        """Create `slots` rows of at most `context` tokens."""
         self.context = context
         self.lengths = [0] * slots
         self._free = [True] * slots
 
     def check_bytes(self, needed: int, allowed: int) -> None:
-        """Raises BadConfiguration where all rows take more bytes than are `allowed`; 0 is any number."""
+        """Raise BadConfiguration where all rows take more bytes than are `allowed`; 0 allows any number."""
         if allowed and needed > allowed:
             raise BadConfiguration(
                 f"{len(self.lengths)} slots of {self.context} tokens take {needed} bytes, expert.model.kv_bytes allows "
@@ -28,14 +28,14 @@ class RowMemory:
             )
 
     def check_room(self, segments: Sequence[Segment]) -> None:
-        """Raises BadRequest where a row would outgrow the context: what it writes then would be another row's."""
+        """Raise BadRequest where a row would outgrow the context: what it writes then would be another row's."""
         fed = ((row, len(ids)) for segment in segments for row, ids in zip(segment.rows, segment.tokens, strict=True))
         if any(self.lengths[row] + tokens > self.context for row, tokens in fed):
             text = f"a text has no room in the model's context of {self.context} tokens"
             raise BadRequest(text, "make it shorter, or raise [model] context")
 
     def take(self, rows: int) -> list[int]:
-        """Free rows, now empty, neighbours where there are such. Raises Busy, or BadRequest for more than there are."""
+        """Take free rows, now empty, neighbours if possible. Raises Busy, or BadRequest for more than there are."""
         if rows > len(self._free):
             raise BadRequest(
                 f"{rows} rows were asked for, the model has {len(self._free)} slots", "ask for fewer documents"
@@ -51,10 +51,10 @@ class RowMemory:
         return taken
 
     def make_room(self, rows: int) -> None:
-        """Have memory for the first `rows` rows; an engine that takes all of it at the start has."""
+        """Provide memory for the first `rows` rows; an engine that takes all of it at the start has done so."""
 
     def declare(self, row: int, contents: Contents) -> None:
-        """What is read on this machine may be read."""
+        """Accept any contents: what is read on this machine may be read."""
 
     def give_back(self, rows: Sequence[int]) -> None:
         """Free rows."""

@@ -1,4 +1,4 @@
-"""Torch has one number of CPU threads for the whole process: each model sets its own before it computes."""
+"""The number of torch's CPU threads, one for the whole process: each model sets its own before it computes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import torch
 
 
 def use_threads(threads: int) -> None:
-    """Another model may have set another number."""
+    """Set the number of CPU threads, as another model may have set another."""
     if torch.get_num_threads() != threads:
         torch.set_num_threads(threads)

@@ -1,1 +1,1 @@
-"""Which models there are, which fits this machine, and what one costs."""
+"""The catalogue of models: those that exist, the one that fits this machine, and what each costs."""

@@ -46,7 +46,7 @@ class Check:
     prompt_ms: float = 0.0  # of a token of a prompt, read in blocks; 0: not measured
 
     def lines(self) -> list[str]:
-        """For people."""
+        """Return the results as lines of text for people."""
         return [
             f"{self.model}, {self.dtype}",
             f"nats a token of a fixed text       {self.nats:.4f}",
@@ -63,7 +63,7 @@ class Check:
 
 
 def check(model: LanguageModel, floats: float | None = None) -> Check:
-    """`floats` are the nats a token of the same model's float weights, where they are known."""
+    """Check a model; `floats` are the nats a token of its float weights, where they are known."""
     ids = model.prompt(TEXT, "complete")
     alone, many = read_in_rows(model, ids, 1), read_in_rows(model, ids, MANY)
     nats = float(_surprises(alone).mean())
@@ -74,12 +74,12 @@ def check(model: LanguageModel, floats: float | None = None) -> Check:
 
 
 def nats_of(model: LanguageModel) -> float:
-    """Nats a token of TEXT, token by token."""
+    """Return the nats a token of TEXT, read token by token."""
     return float(surprises(model, model.prompt(TEXT, "complete"), 1).mean())
 
 
 def refusal(worse_by: float, batch_changes: float, dtype: str) -> str:
-    """Why a model with these figures is not to be used; empty where nothing is wrong."""
+    """Return why a model with these figures must not be used; empty where nothing is wrong."""
     if not worse_by <= MAX_NATS:  # not a number is no figure either
         return f"its tokens cost {worse_by:.2f} nats more than those of the float weights, {MAX_NATS:g} is the most"
     if not batch_changes <= MAX_BY_BATCH[dtype]:
@@ -119,14 +119,15 @@ def _read_s(model: LanguageModel, block: list[int]) -> float:
 
 
 def surprises(model: LanguageModel, ids: list[int], rows: int) -> NDArray[np.float64]:
-    """[tokens - 1]: minus the log-probability of each token behind those before it, in a row beside others."""
+    """Return minus the log-probability of each token after those before it, [tokens - 1], read in `rows` rows."""
     return _surprises(read_in_rows(model, ids, rows))
 
 
 def read_in_rows(model: LanguageModel, ids: list[int], rows: int) -> list[Heads]:
-    """What follows each of the first tokens - 1 of a text in the first row, and what is `given` of the token there.
+    """Return the next-token distribution after each token of a text but the last, in the first of `rows` rows.
 
-    The text is read token by token; the other rows read it from other places on.
+    In `given` each has the probability of the token that follows. The text is read token by token; the other rows read
+    it from other places on.
     """
     taken = model.slots.take(rows)
     try:
@@ -136,7 +137,7 @@ def read_in_rows(model: LanguageModel, ids: list[int], rows: int) -> list[Heads]
 
 
 def _first(heads: Heads) -> Heads:
-    """A copy, which may be kept: a pass reuses its memory."""
+    """Copy the first row's distribution, so that it may be stored: a pass reuses its memory."""
     first = heads.at(0)
     ids = None if first.ids is None else first.ids.copy()
     return Heads(first.probabilities.copy(), ids, heads.given[:1].copy())
@@ -153,6 +154,6 @@ def _distance(one: Heads, other: Heads, vocabulary: int) -> float:
 
 
 def _beside(rows: list[int], ids: list[int], at: int) -> Segment:
-    """The text's token at `at` in the first row, whose next one is asked for."""
+    """Return a segment whose first row has the token at `at`, and asks for the next one's probability."""
     given = [[ids[at + 1]], *([[]] * (len(rows) - 1))]
     return Segment(rows, [[ids[(at + row) % len(ids)]] for row in range(len(rows))], given=given)

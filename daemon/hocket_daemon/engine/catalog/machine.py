@@ -17,5 +17,5 @@ def processor() -> str:
 
 
 def memory_bytes() -> int:
-    """All of this machine's."""
+    """Return the size of this machine's memory, in bytes."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

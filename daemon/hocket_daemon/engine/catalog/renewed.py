@@ -1,6 +1,6 @@
-"""A model's folder made anew: beside its place and renamed, so that it is there whole or not at all.
+"""Replacement of a model's folder: written beside it and renamed, so that it is there whole or not at all.
 
-What somebody who was killed has left is removed by the next one.
+The next writer removes what a killed one has left.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LARGE = (".gguf", ".safetensors")  # these are never written to again, so a sec
 
 @contextmanager
 def renewed(folder: Path, *, empty: bool) -> Iterator[Path]:
-    """A folder that takes the place of `folder` in the end, with what that one has, or `empty`.
+    """Yield a folder that replaces `folder` at the end; it begins as a copy of that one, or `empty`.
 
     An error leaves `folder` as it was. Raises Unavailable while another program is at it.
     """
@@ -53,7 +53,7 @@ def _alone(folder: Path) -> IO[str]:
 
 
 def _tidy(folder: Path) -> None:
-    """After a kill: what was half written goes, and what was being replaced comes back."""
+    """Clean up after a killed process: remove what is half written, and restore what was being replaced."""
     old = _old(folder)
     if old.exists() and not folder.exists():
         old.rename(folder)

@@ -20,5 +20,5 @@ def place(name: str) -> Path:
 
 
 def is_installed(name: str) -> bool:
-    """Whether it is there: a folder comes whole or not at all."""
+    """Tell whether a model of this name is installed: its folder is there whole or not at all."""
     return bool(name) and not name.startswith(_PATHS) and place(name).is_dir()

@@ -68,7 +68,7 @@ _LONE = re.compile("[\ud800-\udc7f\udd00-\udfff]")  # surrogates that are no byt
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A request's JSON; so many bytes of it are the text that is written already, the passages, and earlier turns."""
+    """A request's JSON, and the bytes in it of the text that is written already, the passages, and earlier turns."""
 
     data: bytes
     prefix_bytes: int
@@ -102,7 +102,7 @@ class _Chunk(Struct, frozen=True):
 
 
 def continues(api: Api) -> bool:
-    """Whether a text can be gone on with."""
+    """Tell whether this API can continue a text that is begun."""
     return api == "completions"
 
 
@@ -112,7 +112,7 @@ def thinking_of(request: TextRequest, settings: ServerSettings) -> int:
 
 
 def body_of(request: TextRequest, settings: ServerSettings, dialect: Dialect = PLAIN) -> Body:
-    """The question, its passages, how to draw, the model's name, whether to think, and nothing else.
+    """Return the body: the question, its passages, how to draw, the model's name, whether to think, and nothing else.
 
     Stop strings stay here. The template of a chat is asked to let the model think, or not to, as Qwen's calls it.
     Prefix and passages can be told from the rest by their bytes, since JSON escapes each character by itself.
@@ -137,7 +137,7 @@ def body_of(request: TextRequest, settings: ServerSettings, dialect: Dialect = P
 
 
 def _size(text: str) -> int:
-    """Of a part of a JSON text."""
+    """Return the bytes that a text takes within JSON."""
     return len(msgspec.json.encode(text)) - len('""')
 
 
@@ -169,14 +169,14 @@ def _message(role: str, content: str) -> dict[str, str]:
 
 
 class Characters:
-    """Whole characters of pieces that may end within one, as bytes of UTF-8 or as the first of two surrogates."""
+    """A decoder of pieces that may end within a character, as bytes of UTF-8 or as the first of two surrogates."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._first = ""
 
     def add(self, piece: str) -> str:
-        """What is whole now; bytes stand in `piece` as "surrogateescape" has them."""
+        """Return the characters that are whole now; `piece` may hold bytes as "surrogateescape" has them."""
         piece, self._first = self._first + piece, ""
         if "\ud800" <= piece[-1:] <= "\udbff":
             piece, self._first = piece[:-1], piece[-1]
@@ -185,10 +185,10 @@ class Characters:
 
 
 class Streamed:
-    """A text as the chunks of a server come, what is thought before it, where it ends, and what it took."""
+    """A text read from a server's chunks, with the thought before it, its end, and its token counts."""
 
     def __init__(self, request: TextRequest, api: Api, thinking: int = 0) -> None:
-        """`thinking` tokens were asked for beyond the text's own."""
+        """Begin an empty text; `thinking` tokens were asked for beyond the text's own."""
         self.finish: Finish | None = None
         self.usage: Usage | None = None
         self.is_over = False  # nothing more is to come that matters
@@ -204,9 +204,9 @@ class Streamed:
         self._emitter = Emitter(request.stop, strip=request.task == "answer" and not request.prefix)
 
     def add(self, data: str, name: str = "") -> str:
-        """The text that the data of an event of this name makes readable.
+        """Return the text that the data of an event of this name makes readable.
 
-        Raises what an error in it means, or BadMessage. An event that is no chunk says no more than that the server is
+        Raises the error that the event reports, or BadMessage. An event that is no chunk only shows that the server is
         there, unless the stream ends with it.
         """
         self.has_thought, self.thought = False, ""
@@ -270,7 +270,7 @@ class Streamed:
         return held
 
     def _unsaid(self) -> Finish:
-        """Of a server that ends without a reason."""
+        """Return why a text ended for which the server gives no reason."""
         return "length" if self.usage and self.usage.completion_tokens >= self._max_tokens else "eos"
 
 
@@ -283,7 +283,7 @@ def _written(delta: _Delta | None) -> str | None:
 
 
 def _thought(delta: _Delta | None) -> str:
-    """What a piece has of it; some servers tell it twice, under either name."""
+    """Return the thought in a piece; some servers send it twice, under either name."""
     if delta is None:
         return ""
     told = delta.reasoning_content or delta.reasoning
@@ -292,7 +292,7 @@ def _thought(delta: _Delta | None) -> str:
 
 
 def _text_in(thought: object) -> str:
-    """A text, or that of a list of parts; nothing of what is neither."""
+    """Return a text, or that of a list of parts; empty for anything else."""
     if isinstance(thought, list):
         return "".join(_text_in(part.get("text")) for part in thought if isinstance(part, dict))
     return thought if isinstance(thought, str) else ""
@@ -321,7 +321,7 @@ def _no_chunk() -> BadMessage:
 
 
 def _usage(usage: object) -> Usage | None:
-    """A text does not fail by how it is counted: what is no number of tokens is left out."""
+    """Return the token counts, or None where they are no numbers: a text does not fail by how it is counted."""
     counted = usage if isinstance(usage, dict) else {}
     prompt, completion = counted.get("prompt_tokens"), counted.get("completion_tokens")
     if not isinstance(prompt, int) or not isinstance(completion, int) or prompt < 0 or completion < 0:
@@ -330,7 +330,7 @@ def _usage(usage: object) -> Usage | None:
 
 
 def refused(status: int, refusal: bytes, retry_after: str) -> HocketError:
-    """What a status means, and the error in the body, if one is there."""
+    """Return the error that a refusal's status means, or the error in its body, if there is one."""
     try:
         parsed = json.loads(refusal)
     except (ValueError, RecursionError):
@@ -339,7 +339,7 @@ def refused(status: int, refusal: bytes, retry_after: str) -> HocketError:
 
 
 def error_of(error: object, status: int = 0, retry_after: str = "") -> HocketError:
-    """What a server's error means, by its HTTP status or by the names and numbers within that say the same.
+    """Return the error that a server's error means, by its HTTP status or by names and numbers in it that say the same.
 
     `error` is the value of "error" in its JSON, and `status` 0 where it stands within a stream; `retry_after` is the
     header of this name.
@@ -362,5 +362,5 @@ def _by_status(status: int, retry_after: str) -> HocketError:
 
 
 def _seconds(retry_after: str) -> float:
-    """A number of seconds in a header; 1 where it is none."""
+    """Return the seconds in a header, at most MAX_RETRY_S; 1 where it has no number."""
     return min(float(retry_after), MAX_RETRY_S) if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", retry_after) else 1.0

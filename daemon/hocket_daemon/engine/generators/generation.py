@@ -1,4 +1,4 @@
-"""One side's text from a prompt: read, decoded step by step beside everybody else, and drawn with the one noise."""
+"""A text that one side writes from a prompt: read, decoded beside other sessions, and drawn with the shared noise."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..text.detokenizer import Transcript
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """What became of a generation: all its ids, EOS included, and its text."""
+    """The result of a generation: all its ids, EOS included, and its text."""
 
     finish: Finish
     ids: list[int]
@@ -45,7 +45,7 @@ class Usage(NamedTuple):
 
 
 class Generation:
-    """Begins at once and ends by itself, or when it is cancelled. For the main thread, which hears of everything."""
+    """A running generation: it begins at once, and ends by itself or when cancelled. Used on the main thread alone."""
 
     def __init__(
         self,
@@ -59,9 +59,9 @@ class Generation:
         on_end: Callable[[Generated | HocketError], None],
         watches: bool = False,
     ) -> None:
-        """`passes` reads the prompt into one row, with room for the transcript's `max_tokens`.
+        """Begin; `passes` reads the prompt into one row, with room for the transcript's `max_tokens`.
 
-        Step t draws by `rule` from the likeliest ids that hold `mass` of the distribution behind t tokens. `on_token`
+        Step t draws by `rule` from the likeliest ids that hold `mass` of the distribution after t tokens. `on_token`
         gets every id and the text that it completes, perhaps none; `on_end` comes once and last, with an error where
         no token can come any more. With `watches`, `drawn` tells how sure the model was of each token.
         """
@@ -79,7 +79,7 @@ class Generation:
 
     @property
     def text(self) -> str:
-        """What is written so far."""
+        """The text written so far."""
         return self._transcript.text
 
     def cancel(self) -> None:

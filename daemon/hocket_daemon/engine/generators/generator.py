@@ -1,4 +1,4 @@
-"""Text from a prompt, whoever writes it: the protocol, and a model of this daemon's behind it."""
+"""Text from a prompt: the protocol of all generators, and the generator that uses this daemon's model."""
 
 from __future__ import annotations
 
@@ -39,34 +39,34 @@ class TextRequest:
 
 
 def unread(_: str) -> None:
-    """What nobody wants to know."""
+    """Ignore a text that nobody wants."""
 
 
 class Generating(Protocol):
-    """A text on its way."""
+    """A text that is being written."""
 
     @property
     def usage(self) -> Usage | None:
-        """What it took, once it has ended, where that was told."""
+        """The tokens read and written, once the text has ended, where they were reported."""
 
     def cancel(self) -> None:
         """End it as "cancelled" before this returns; nothing is called back later. An ended one stays as it is."""
 
 
 class TextGenerator(Protocol):
-    """Writes several texts at once. Used on the main thread, where everything is called back."""
+    """A generator that writes several texts at once. It is used, and calls back, on the main thread."""
 
     @property
     def continues(self) -> bool:
-        """Whether it can go on from a prefix."""
+        """Tell whether it can continue a prefix."""
 
     @property
     def place(self) -> str:
-        """Where it writes, empty for this daemon."""
+        """The place where it writes, empty for this daemon."""
 
     @property
     def is_here(self) -> bool:
-        """Whether what it is told stays on this machine."""
+        """Tell whether the contents of requests stay on this machine."""
 
     def generate(
         self,
@@ -90,7 +90,7 @@ class LocalGenerator:
     place = ""
 
     def __init__(self, model: LanguageModel, compute: Compute, mass: float) -> None:
-        """`mass` is the share of each distribution, in (0, 1], from which is drawn."""
+        """Create the generator; tokens are drawn from the share `mass` of each distribution, in (0, 1]."""
         self._model = model
         self._compute = compute
         self._mass = mass
@@ -102,7 +102,7 @@ class LocalGenerator:
         on_end: Callable[[Finish | HocketError], None],
         on_thought: Callable[[str], None] = unread,  # noqa: ARG002 - models here do not think
     ) -> Generating:
-        """As TextGenerator says. A prompt that is too long ends with BadRequest, a full model with Busy."""
+        """Begin a text, as in TextGenerator. A prompt that is too long ends with BadRequest, a full model with Busy."""
         sampling, model = request.sampling, self._model
 
         def on_token(_: int, piece: str) -> None:

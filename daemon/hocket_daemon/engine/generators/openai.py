@@ -86,7 +86,7 @@ class OpenAIGenerator:
         on_end: Callable[[Finish | HocketError], None],
         on_thought: Callable[[str], None] = unread,
     ) -> ServerText:
-        """As TextGenerator says.
+        """Begin a text, as in TextGenerator.
 
         A text ends with Forbidden where [egress] keeps it here, Busy where the server is, DeadlineExceeded where it is
         silent for too long, Untrusted for a key or a certificate, BadConfiguration for a path or a model that it does
@@ -117,7 +117,7 @@ class OpenAIGenerator:
             self._dialect = dialect
 
     def _refusal(self, request: TextRequest) -> HocketError | None:
-        """Why nothing is sent; where this is None, a thread has been taken."""
+        """Return why nothing may be sent; None where it may, and a thread has been reserved."""
         if self._switch.is_cut and not self.is_here:
             return CUT
         try:
@@ -143,7 +143,7 @@ class OpenAIGenerator:
             self._free.release()
 
     def _count(self, request: TextRequest, size_bytes: int, body: Body) -> None:
-        """Into the ledger: turns, passages and the text so far by their classes, all the rest with the question."""
+        """Count in the ledger turns, passages and the text so far by their classes, all the rest with the question."""
         rest = size_bytes - body.prefix_bytes - body.passage_bytes - body.history_bytes
         self._gate.add("query", request.session, rest)
         if body.history_bytes:
@@ -165,7 +165,7 @@ class OpenAIGenerator:
 
 
 class ServerText:
-    """A text of a server on its way. For the main thread."""
+    """A text that a server is writing. For the main thread."""
 
     def __init__(
         self,
@@ -187,17 +187,17 @@ class ServerText:
         self.end("cancelled", None)
 
     def add(self, piece: str) -> None:
-        """What has come."""
+        """Pass on a piece of the text."""
         if not self._ended:
             self._on_text(piece)
 
     def think(self, piece: str) -> None:
-        """What has come of what is thought before it."""
+        """Pass on a piece of the thought before the text."""
         if not self._ended:
             self._on_thought(piece)
 
     def end(self, end: Finish | HocketError, usage: Usage | None) -> None:
-        """Only the first one counts."""
+        """End the text; only the first end counts."""
         if not self._ended:
             self._ended = True
             self.usage = usage
@@ -205,7 +205,7 @@ class ServerText:
 
 
 class _Worker:
-    """Asks for one text and tells what comes of it, on a thread of its own."""
+    """A request for one text, which runs on a thread of its own and delivers what it receives."""
 
     def __init__(
         self,
@@ -218,7 +218,7 @@ class _Worker:
         count: Callable[[int, Body], None],
         deliver: Callable[[str, str, Finish | HocketError | None, Usage | None], None],
     ) -> None:
-        """`learn` gets what the server takes, and `count` the bytes that leave and the body among them.
+        """Prepare the request; `learn` gets the dialect that the server takes, `count` the bytes sent and the body.
 
         `deliver` gets the pieces of the text, and of what is thought before it, then the one end.
         """
@@ -233,13 +233,13 @@ class _Worker:
         self._has_text = False
 
     def run(self) -> None:
-        """Whatever happens, one end is told; nothing that fails behind the text's own end is any."""
+        """Run the request and deliver one end, whatever happens; a failure after the text's own end is ignored."""
         failure = self._failure()
         self._connection.free()
         self._deliver("", "", self._streamed.finish or failure or self._broken(), self._streamed.usage)
 
     def _failure(self) -> HocketError | None:
-        """Ask, and read to the end."""
+        """Send the request and read to the end; return the error that stopped this, if any."""
         try:
             self._ask()
         except HocketError as error:
@@ -263,7 +263,7 @@ class _Worker:
         self._read(answer, until_s)
 
     def _taken(self, until_s: float) -> HTTPResponse:
-        """The answer to a request that the server takes; what it takes is remembered for the next one."""
+        """Send the request, in other dialects if refused, until the server takes it; learn that dialect for later."""
         while True:
             self._connection.open(time.monotonic() + self._settings.connect_wait_s)
             body = body_of(self._request, self._settings, self._dialect)
@@ -297,7 +297,7 @@ class _Worker:
         self._streamed.check_end()
 
     def _refusal(self, answer: HTTPResponse, until_s: float) -> bytes:
-        """The body of a refusal, as far as one is there in time."""
+        """Return the body of a refusal, as far as it arrives in time."""
         content = b""
         with suppress(*BROKEN):
             while len(content) < MAX_REFUSAL_BYTES and (more := self._connection.read(answer, until_s)):

@@ -20,7 +20,7 @@ def server_of(settings: ServerSettings) -> ServerAddress | None:
 
 
 def completions_of(settings: ServerSettings) -> ServerAddress:
-    """The same server, asked about a prompt of token ids, whatever writes its texts. Raises BadConfiguration."""
+    """Return the server's address for prompts of token ids, whatever API writes its texts. Raises BadConfiguration."""
     return _at(settings, _PATHS["completions"])
 
 

@@ -18,7 +18,7 @@ class Event(NamedTuple):
 
 
 class Events:
-    """The events that have data. Ids and comments are left out; so is an event that is not complete at the end."""
+    """A parser of events that have data. Ids and comments are left out; so is an event incomplete at the end."""
 
     def __init__(self) -> None:
         self._line = bytearray()

@@ -1,4 +1,4 @@
-"""Which engine reads a model: llama.cpp a GGUF file, transformers anything else; vLLM or a server where it is asked."""
+"""The choice of an engine: llama.cpp for a GGUF file, transformers for others; vLLM or a server on request."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def open_model(
 def remote_model(
     settings: ModelSettings, server: ServerSettings, side: Side, policy: ServerPolicy | None = None
 ) -> RemoteModel:
-    """What is here of the model that a server has; what leaves for it does by `policy`. Raises BadConfiguration."""
+    """Return the local part of a model that a server runs; `policy` rules what it is sent. Raises BadConfiguration."""
     address = server_of(server)
     if address is None:
         raise BadConfiguration('[model] engine is "openai", but there is no server', "set url and model in [server]")

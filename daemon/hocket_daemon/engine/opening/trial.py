@@ -1,4 +1,4 @@
-"""A model is tried in a process of its own before a daemon loads it for the first time.
+"""A trial of a model in a process of its own, before a daemon loads it for the first time.
 
 A broken GGUF file makes llama.cpp end its process, and a chat template may never end. Either would take a daemon along
 at each of its starts. A file that was tried and has not changed since is not tried again.
@@ -33,7 +33,7 @@ log = structlog.get_logger(__name__)
 
 
 def try_out(place: Path) -> None:
-    """Raises BadConfiguration for a GGUF file or a folder that ends its process or holds it up."""
+    """Try a model. Raises BadConfiguration for a GGUF file or a folder that ends its process or holds it up."""
     stamp, file = _stamp(place), _remembered_in()
     remembered = _read(file)
     if not stamp or remembered.get(str(place)) == stamp:
@@ -75,7 +75,7 @@ def _refused(place: Path, part: str, status: int) -> BadConfiguration:
 
 
 def _stamp(place: Path) -> list[int | str]:
-    """What changes with the model; empty where there is nothing to try."""
+    """Return a stamp that changes with the model; empty where there is nothing to try."""
     folder = place if place.is_dir() else place.parent
     files = [place] if place.suffix == SUFFIX else []
     stats = [file.stat() for file in (*files, *(folder / name for name in _BESIDE)) if file.is_file()]

@@ -1,6 +1,6 @@
-"""The process that a model is tried in: loads what can end or hold up a process, and says which part it has come to.
+"""The process that a model is tried in: it loads what can end or hold up a process, and reports the part it is at.
 
-Whatever a daemon would refuse with a line of its own is no concern of this: it is loaded there once more.
+Errors that a daemon would report by itself are ignored: the daemon loads the model once more.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _loaded(place: Path) -> Worded:
 
 
 def _lay_out(worded: Worded) -> None:
-    """All that the template and the tokenizer are ever asked for."""
+    """Ask the template and the tokenizer for everything that a daemon may ask of them."""
     for system in ("", TEXT):
         for grounded in (True, False):
             layout = worded.layout("answer", system, grounded=grounded)

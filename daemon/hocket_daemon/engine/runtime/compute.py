@@ -31,14 +31,14 @@ log = structlog.get_logger(__name__)
 
 
 class Post(Protocol):
-    """Runs callables on the main thread, in this order."""
+    """A function that runs callables on the main thread, in this order."""
 
     def __call__(self, *commands: News) -> None:
-        """Hand them over and return at once."""
+        """Hand over the `commands` and return at once."""
 
 
 def outcome_of(job: Callable[[], object]) -> object:
-    """What `job` returns, or the HocketError or Preempted that it ends with; any other error becomes a HocketError."""
+    """Return the result of `job`, or the HocketError or Preempted that it raises; other errors become a HocketError."""
     try:
         return job()
     except (HocketError, Preempted) as ended:
@@ -55,10 +55,10 @@ Share: TypeAlias = Callable[[int], float]  # of a pass of so many tokens what it
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecodeRequest(Generic[T]):
-    """The distributions behind `tokens` are wanted: `then` makes of the rows' heads what the session needs.
+    """A request for the distributions after `tokens`: `then` makes of the rows' heads what the session needs.
 
-    `rows` of the group are decoded, those that are wanted later in a pass of their own; they come last. The others read
-    nothing.
+    Only `rows` of the group are decoded, those that are wanted later in a pass of their own; they come last. The other
+    rows read nothing.
     """
 
     group: SequenceGroup
@@ -69,11 +69,11 @@ class DecodeRequest(Generic[T]):
 
 
 class Decoded(NamedTuple, Generic[T]):
-    """What became of a request, and how many rows were decoded together with its own.
+    """The outcome of a decode request, and the number of rows that were decoded together with its own.
 
-    `repeated` tokens, of all its rows, had to be read beside the newest of each: such as had been read and were rolled
-    back, such as a row has missed, and such as are proposed. Where nothing had to be read, since all of it was proposed
-    before, they are less than 0.
+    `repeated` counts the tokens, over all its rows, that were read besides the newest of each: tokens read again after
+    a rollback, tokens that a row had missed, and proposed ones. It is negative where nothing had to be read, since all
+    of it had been proposed before.
     """
 
     value: T
@@ -88,12 +88,11 @@ def decode(
     prompt: Segment = NOTHING,
     share: Share = lambda _: 1.0,
 ) -> tuple[list[Decoded[T]], Heads]:
-    """All requests, of which each session has at most one, and `prompt` by one pass of the model's `read`.
+    """Decode all requests, at most one of each session, and append `prompt` in one pass of the model's `read`.
 
-    The less of a pass of their tokens is the tokens' `share`, the more are read ahead (copying.py).
-
-    Returns what became of the requests, and what follows the prompt's rows. Raises Preempted when nobody wants the pass
-    any more.
+    The smaller the tokens' `share` of the cost of a pass, the more tokens are read ahead (copying.py). Rows that are
+    wanted later take a second pass. Returns the outcomes of the requests, and the distributions after the prompt's
+    rows. Raises Preempted when nobody wants the pass any more.
     """
     tokens = sum(map(_width, requests)) + sum(map(len, prompt.tokens))
     segments = [request.group.segment(request.tokens, share(tokens), request.rows.places) for request in requests]
@@ -116,7 +115,7 @@ def decode(
 def _with_more(
     read: Read, requests: Sequence[DecodeRequest[T]], taken: Sequence[Heads], interrupt: Interrupt
 ) -> tuple[list[Heads], list[int]]:
-    """The heads of all rows that are wanted, and the tokens that the later ones had to read beside the newest."""
+    """Read the rows that are wanted later; return all wanted heads, and the tokens read besides each row's newest."""
     found, missed = list(taken), [0] * len(requests)
     asking = [at for at, request in enumerate(requests) if request.rows.asks(taken[at])]
     segments = [requests[at].group.roll_back(requests[at].tokens, requests[at].rows.later) for at in asking]
@@ -128,7 +127,7 @@ def _with_more(
 
 @dataclass(slots=True, eq=False)
 class Prompt:
-    """`segment` is what the next pass appends of it, NOTHING before it has begun; `done` gets what it ends with."""
+    """A prompt being read: `segment` is its part in the next pass, NOTHING before the first; `done` gets its end."""
 
     passes: Prefill[Any]
     interrupt: Interrupt
@@ -139,7 +138,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """What a prompt's passes return."""
+    """The value that a prompt's passes return."""
 
     value: object
 
@@ -156,11 +155,11 @@ class Prefills:
         return len(self._urgent) + len(self._waiting)
 
     def append(self, prompt: Prompt) -> None:
-        """To be read when all that came before, and all that are urgent, have ended."""
+        """Queue a prompt, to be read when all prompts before it, and all urgent ones, have ended."""
         self._queue(prompt).append(prompt)
 
     def begin(self) -> Prompt | None:
-        """The first prompt that somebody wants, begun; those before it are ended."""
+        """Begin and return the first prompt that is still wanted, ending those before it; None where there is none."""
         for first in self._first():
             if first.segment is not NOTHING and not first.interrupt.is_set:
                 return first
@@ -168,7 +167,7 @@ class Prefills:
         return None
 
     def go_on(self, prompt: Prompt, read: object) -> list[News]:
-        """Tell a prompt, the first of its queue, what its pass gave, None before the first; what is then told."""
+        """Send the first prompt of a queue the result of its pass, None before the first; return commands to post."""
         outcome = outcome_of(partial(_next_part, prompt.passes, read))
         if isinstance(outcome, Segment):
             prompt.segment = outcome
@@ -177,7 +176,7 @@ class Prefills:
         return [partial(prompt.done, outcome.value if isinstance(outcome, _Ended) else outcome)]
 
     def _first(self) -> Iterator[Prompt]:
-        """The one whose turn it is, again and again."""
+        """Yield the prompt whose turn it is, until both queues are empty."""
         while queue := self._urgent or self._waiting:
             yield queue[0]
 
@@ -186,7 +185,7 @@ class Prefills:
 
 
 def _next_part(passes: Prefill[object], read: object) -> Segment | _Ended:
-    """What `passes` asks for next, or returns, when it is sent what it asked for last or thrown why there is none."""
+    """Resume `passes` with its last result, or raise the error in it; return its next segment, or its end."""
     try:
         return passes.throw(read) if isinstance(read, Exception) else passes.send(read)  # type: ignore[arg-type]
     except StopIteration as end:
@@ -204,10 +203,10 @@ class _Waiting(NamedTuple):
 
 
 class Compute:
-    """One thread; whatever its jobs lead to runs on the main thread, through `post`."""
+    """The compute thread of a model; the outcomes of its jobs are handled on the main thread, through `post`."""
 
     def __init__(self, post: Post, read: Read) -> None:
-        """`read` is the model's."""
+        """Start the thread; `read` is the model's."""
         self.requests = 0  # decoded so far
         self.copied = 0  # of them whose tokens had been proposed and read before
         self.batches = 0  # forward passes that decoded them
@@ -245,7 +244,7 @@ class Compute:
         return f"{sessions:.1f} session(s), {rows:.1f} row(s) a step; {self.waiting} waiting"
 
     def metrics(self) -> dict[str, float]:
-        """The same for programs, as counts since the start."""
+        """Return the same figures for programs, as counts since the start."""
         counted = {"batches": self.batches, "batch_steps": self.requests, "batch_rows": self.rows}
         counted |= {"copied": self.copied, "read_tokens": self.read_tokens, "waiting": self.waiting}
         return {name: float(count) for name, count in counted.items()}
@@ -277,10 +276,10 @@ class Compute:
         self._enqueue(lambda: self._waiting.append(_Waiting(request, done)))
 
     def let_finish(self) -> None:
-        """Called by the main thread before each turn: leaves the interpreter to a pass for many sessions, for a while.
+        """Leave the interpreter to a pass for many sessions for a while; the main thread calls this before each turn.
 
-        Two threads that want one interpreter take longer side by side than one behind the other, and what comes
-        meanwhile is for the next pass anyway. A pass for a few is short, and may be one to be interrupted.
+        Two threads that want one interpreter take longer side by side than one after the other, and what arrives
+        meanwhile is for the next pass anyway. A pass for a few sessions is short, and may be one to be interrupted.
         """
         self._finished.wait(max(0.0, self._yield_until_s - time.monotonic()))
 
@@ -330,7 +329,7 @@ class Compute:
         self._hand_over(news, preempted=any(isinstance(each, Preempted) for each in (*values, behind)))
 
     def _wanted(self) -> list[_Waiting]:
-        """The requests that wait, to be answered now; those that nobody wants any more are handed back unread."""
+        """Take the waiting requests, to be decoded now; end those that nobody wants any more as Preempted."""
         with self._news:
             waiting, self._waiting = self._waiting, []
         stale = [each for each in waiting if each.request.interrupt.is_set]
@@ -338,7 +337,7 @@ class Compute:
         return [each for each in waiting if each not in stale]
 
     def _outcomes(self, requests: Sequence[DecodeRequest[Any]], prompt: Prompt | None) -> tuple[list[object], object]:
-        """What one pass gives each of `requests`, and the prompt: what it ended with where it gave nothing."""
+        """Make one pass; return the outcomes of `requests` and of the prompt, or its error in place of each."""
         outcome = outcome_of(partial(self.together, requests, prompt))
         if not isinstance(outcome, tuple):
             return [outcome] * len(requests), outcome
@@ -356,7 +355,7 @@ class Compute:
     def together(
         self, requests: Sequence[DecodeRequest[Any]], prompt: Prompt | None
     ) -> tuple[list[Decoded[Any]], Heads]:
-        """One forward pass on the compute thread. Raises Preempted when nobody wants it any more."""
+        """Make one forward pass on the compute thread. Raises Preempted when nobody wants it any more."""
         interrupts = [request.interrupt for request in requests]
         guarded = [replace(request, then=_guarded(request.then)) for request in requests]
         if prompt is None:
@@ -378,7 +377,7 @@ class Compute:
 
     @contextmanager
     def _undisturbed(self, requests: int) -> Iterator[None]:
-        """The main thread lets a pass of many requests finish."""
+        """Make the main thread wait for a pass of many requests to finish."""
         if requests >= MANY:
             self._yield_until_s = time.monotonic() + YIELD_S
             self._finished.clear()
@@ -388,7 +387,7 @@ class Compute:
             self._finished.set()
 
     def _hand_over(self, news: list[News], *, preempted: bool) -> None:
-        """The next pass waits until the main thread has seen this one, unless there is nobody to wait for."""
+        """Post the outcomes; the next pass waits until the main thread has seen them, unless there is no need."""
         alone = len(news) == 1 and not self.waiting
         if not news or alone or preempted:  # whoever interrupts has asked for what comes next by then
             self._post(*news)
@@ -408,10 +407,10 @@ def _guarded(then: Callable[[Heads], object]) -> Callable[[Heads], object]:
 
 
 def _width(request: DecodeRequest[Any]) -> int:
-    """Rows that it decodes at once."""
+    """Return the number of rows that a request decodes at once."""
     return len(request.group.rows if request.rows.places is None else request.rows.places)
 
 
 def _own(decoded: Decoded[Any]) -> Decoded[Any] | HocketError:
-    """A request that failed behind the pass failed by itself."""
+    """Return a decoded request, or its error alone where it failed by itself, after the pass."""
     return decoded.value if isinstance(decoded.value, HocketError) else decoded

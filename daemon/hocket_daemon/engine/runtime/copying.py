@@ -1,8 +1,8 @@
-"""Tokens that an answer likely copies, read in one pass with the token before them, and what was so found out.
+"""Tokens that an answer likely copies, read ahead in one pass with the token before them.
 
-An answer copies names, dates and numbers from its prompts, and repeats itself. What followed its last tokens there is
-proposed and read along; what follows each of them is then known, should the answer come that way. The draw knows
-nothing of it, so no token is another one.
+An answer copies names, dates and numbers from its prompts, and repeats itself. The tokens that followed its last ones
+there are proposed and read along. The distribution after each of them is then known, should the answer go that way. The
+draw does not depend on it, so no token changes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MISSES = 4  # that a match of one token makes likely
 
 
 def worth(alike: int, share: float) -> int:
-    """How many tokens are worth proposing behind `alike` ones, where tokens are that `share` of the cost of a pass.
+    """Return how many tokens to propose after `alike` equal ones, where tokens are that `share` of a pass's cost.
 
     The first j of them are taken to be right with probability alike / (alike + MISSES j). One more token of every row
     is worth its part of the pass where it saves, so likely, as much of another one.
@@ -28,7 +28,7 @@ def worth(alike: int, share: float) -> int:
 
 
 def proposal(lookup: Lookup, answer: Sequence[int], share: float) -> list[int]:
-    """What followed the longest end of `answer` in the texts or in itself, the last time; as much as is worth it."""
+    """Propose the tokens that last followed the longest end of `answer` in the texts or in itself, as many as pay."""
     if not worth(DEPTH, share):
         return []
     texts = lookup.beside(answer)
@@ -39,14 +39,14 @@ def proposal(lookup: Lookup, answer: Sequence[int], share: float) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class ReadAhead:
-    """What follows the rows behind the last tokens of `tokens`, of which `own` were asked for: `heads` of each row."""
+    """The heads of each row after the first `own` of `tokens`, which were asked for, and after every further one."""
 
     tokens: list[int]
     own: int
     heads: Heads
 
     def behind(self, tokens: Sequence[int]) -> Heads | None:
-        """What follows `tokens`, if that was found out."""
+        """Return each row's heads after `tokens`; None where they are not known."""
         at = len(tokens) - self.own
         width = len(self.tokens) - self.own + 1
         known = 0 <= at < width and self.tokens[: len(tokens)] == list(tokens)

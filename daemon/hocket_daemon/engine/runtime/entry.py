@@ -1,7 +1,7 @@
 """The keys and values of one document as a file: read by mapping it, refused when anything in it is not as written.
 
 magic and format (8 bytes) | CRC-32 of all that follows and of the key (4) | length of the header (4)
-header: JSON with dtype and shapes, padded with blanks to a multiple of 64 bytes | numbers, one state behind the other
+header: JSON with dtype and shapes, padded with blanks to a multiple of 64 bytes | numbers, one state after the other
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class KV:
 
     @property
     def bytes(self) -> int:
-        """What they take."""
+        """The size of the keys and values, in bytes."""
         return sum(states.nbytes for states in self.states)
 
 
 class Damaged(Exception):
-    """These bytes are not an entry of this key."""
+    """An error raised for bytes that are not an entry of the given key."""
 
 
 class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,7 +57,7 @@ def encode(key: bytes, kv: KV) -> list[bytes | memoryview]:
 
 
 def decode(key: bytes, file: NDArray[np.uint8], *, check: bool) -> KV:
-    """What is in a mapped file [bytes], not copied; without `check` its checksum is trusted. Raises Damaged."""
+    """Map a file's [bytes] keys and values, not copied; verify its checksum only with `check`. Raises Damaged."""
     start = bytes(file[:_FIXED])
     if start[:8] != _MAGIC:
         raise Damaged("another format")

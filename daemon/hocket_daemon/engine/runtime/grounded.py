@@ -1,4 +1,4 @@
-"""One side's rows of one text, as the main thread has them: read, decoded behind any tokens, and freed."""
+"""The rows of one text on one side, as the main thread sees them: read, decoded after any tokens, and freed."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Read: TypeAlias = Callable[[SequenceGroup | HocketError], None]
 
 
 def _uncounted(_: int) -> None:
-    """Nobody counts them."""
+    """Ignore the number of tokens."""
 
 
 class Grounded:
-    """Whoever has it is told on the main thread, of nothing that it has interrupted in time."""
+    """A prompt's rows for one owner, called back on the main thread, but never for what it interrupted in time."""
 
     def __init__(self, compute: Compute, seen: Callable[[int], None] = _uncounted) -> None:
-        """`seen` hears on the compute thread of the tokens, of all rows, that a pass has read of a prompt."""
+        """Create it without rows; on the compute thread `seen` gets the tokens, of all rows, that a pass has read."""
         self._compute = compute
         self._seen = seen
         self._reading = Interrupt()
@@ -37,7 +37,7 @@ class Grounded:
 
     @property
     def has_read(self) -> bool:
-        """Whether the prompt is read."""
+        """Tell whether the prompt is read."""
         return self._group is not None
 
     @property
@@ -47,7 +47,7 @@ class Grounded:
         return self._group.length
 
     def read(self, passes: Prefill[SequenceGroup], done: Read) -> None:
-        """Read a prompt into rows; `done` is told of the first that is read, or of an error."""
+        """Read a prompt into rows; `done` gets the first that is read, or an error."""
         self._reading = Interrupt()
 
         def read(outcome: SequenceGroup | HocketError | Preempted) -> None:
@@ -59,7 +59,7 @@ class Grounded:
         self._compute.prefill(metered(passes, self._seen), self._reading, read)
 
     def give_up(self) -> None:
-        """Read no further; what was read by the time that this is heeded is taken all the same."""
+        """Stop reading; a prompt that is fully read before the compute thread heeds this is taken all the same."""
         self._reading.set()
 
     def decode(
@@ -70,10 +70,10 @@ class Grounded:
         *,
         rows: StepRows = ALL,
     ) -> Interrupt:
-        """Decode `rows` behind `tokens`; `done` gets what follows, and the seconds that its step took.
+        """Decode `rows` after `tokens`; `done` gets the outcome, and the seconds that its step took.
 
         Where more tokens are missing than a part of a prompt has, they are read in parts first, beside others. The
-        interrupt stops it.
+        returned interrupt stops it.
         """
         group, ids, interrupt = self._group, list(tokens), Interrupt()
         assert group is not None
@@ -107,7 +107,7 @@ class Grounded:
         return interrupt
 
     def close(self) -> None:
-        """Free the rows, behind whatever the compute thread still does with them."""
+        """Free the rows, after whatever the compute thread still does with them."""
         self._closed = True
         self._reading.set()
         if self._decoding is not None:

@@ -1,4 +1,4 @@
-"""How likely the rows of a group make a text that is appended to all of them."""
+"""The likelihood that the rows of a group give to a text appended to all of them."""
 
 from __future__ import annotations
 

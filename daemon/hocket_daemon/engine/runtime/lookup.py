@@ -1,4 +1,4 @@
-"""Where the end of a text stands elsewhere, and what follows it there: prompt-lookup decoding (Saxena 2023)."""
+"""The search for the end of a text elsewhere, and for what follows it there: prompt-lookup decoding (Saxena 2023)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Lookup:
         self.ids: Ids = np.where(np.isin(ids, list(ends)), _BORDER, ids)
 
     def beside(self, text: Sequence[int]) -> Lookup:
-        """The same with one text more, which is not at its end yet."""
+        """Return a lookup with one more text, which has not ended yet."""
         more = Lookup(())
         more.ids = np.concatenate((self.ids, np.array(text, np.int64)))
         return more
 
     def depth(self, before: Sequence[int], most: int) -> Ids:
-        """Of each place with a token how many before it, at most `most`, are those at the end of `before`."""
+        """Return for each token's place how many tokens before it, up to `most`, equal those at the end of `before`."""
         depth = np.zeros(len(self.ids), np.int64)
         alike = self.ids != _BORDER
         for back, token in enumerate(reversed(before[-most:]), start=1):
@@ -38,7 +38,7 @@ class Lookup:
         return depth
 
     def following(self, place: int, most: int) -> list[int]:
-        """At most `most` tokens from a place on, up to the end of its text."""
+        """Return at most `most` tokens from a place on, up to the end of its text."""
         part = self.ids[place : place + most]
         ends = np.flatnonzero(part == _BORDER)
         return [int(token) for token in part[: ends[0] if len(ends) else None]]

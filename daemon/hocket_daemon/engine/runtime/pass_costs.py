@@ -1,4 +1,4 @@
-"""What forward passes of a model take on this machine, learned from those that were made; it changes speed alone."""
+"""The times of a model's forward passes on this machine, learned from earlier passes; they change speed alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PassCosts:
         self._many: tuple[float, float] | None = None  # tokens and seconds
 
     def observe(self, tokens: int, seconds: float) -> None:
-        """A pass of so many tokens took so long."""
+        """Record that a pass of `tokens` tokens took `seconds`."""
         if tokens <= FEW:
             self._few.setdefault(tokens, deque(maxlen=_KEPT)).append(seconds)
         elif tokens >= MANY:
@@ -34,7 +34,7 @@ class PassCosts:
         return self._many[1] / self._many[0] if self._many is not None else 0.0
 
     def share(self, tokens: int) -> float:
-        """Of the time of a pass of so many tokens what its tokens take, in (0, 1]; 1 where that is not known yet.
+        """Return the part of a pass's time that its `tokens` take, in (0, 1]; 1 where that is not known yet.
 
         The rest is reading the weights, which more tokens would share: the time of a prompt's pass is a + b tokens.
         """

@@ -1,4 +1,4 @@
-"""How far a prompt is read, and how long the rest of it takes: counted on the compute thread, asked on the main one."""
+"""The progress of reading a prompt, and the time left: counted on the compute thread, asked on the main one."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ class PromptMeter:
         self._read = 0
 
     def expect(self, tokens: int) -> None:
-        """So many `tokens` are to be read; those whose KV is stored are not among them."""
+        """Set the number of `tokens` to be read; those whose KV is stored are not among them."""
         self._tokens = tokens
 
     def add(self, tokens: int) -> None:
-        """A pass has read so many of them."""
+        """Count `tokens` that a pass has read."""
         self._read += tokens
 
     @property
     def read(self) -> float:
-        """The part that is read, in [0, 1]; 0 before it is known how long the prompt is."""
+        """The part of the prompt that is read, in [0, 1]; 0 before its length is known."""
         return min(1.0, self._read / self._tokens) if self._tokens else 0.0
 
     def left_s(self, token_s: float) -> float:
-        """Seconds that the rest takes, 0 while nothing tells.
+        """Return the seconds that the rest of the prompt takes; 0 while they cannot be estimated.
 
         Its own pace decides once a pass is made, the time that it waited for others included; before that `token_s`
         does, the seconds of one token as earlier prompts took them.

@@ -1,4 +1,4 @@
-"""Rows that are continued together: a prompt in each, and behind it the same tokens in all.
+"""Rows that are continued together: a prompt in each, and after it the same tokens in all.
 
 A question over passages has a row for each passage, and one for itself alone where they are set against it (`read`); a
 plain prompt has one (`read_prompt`, `read_text`). A row that nobody wants for a while is left out of passes, and reads
@@ -36,7 +36,7 @@ class SequenceGroup:
     """Rows in a model's slots, one for each prompt. Close it to free them."""
 
     def __init__(self, model: LanguageModel, prompts: Sequence[list[int]]) -> None:
-        """Takes the rows; nothing is read before `prefill`. Raises Busy, or BadRequest for more than there are."""
+        """Take the rows; nothing is read before `prefill`. Raises Busy, or BadRequest for more rows than there are."""
         self.model = model
         self.prompts = prompts
         self.rows = model.slots.take(len(prompts))
@@ -63,7 +63,7 @@ class SequenceGroup:
         yield from self._read(missing)
 
     def prefill_with_likelihood(self, query: list[int], own: range, scored: int) -> Prefill[None]:
-        """The same, and how likely each of the first `scored` rows makes the `own` tokens of `query`, their ends."""
+        """Read the prompts, which end in `query`, and how likely the first `scored` rows make its `own` tokens."""
         held = self.model.slots.lengths
         before = [prompt[held[row] : -len(query)] for row, prompt in zip(self.rows, self.prompts, strict=True)]
         yield from in_passes(self.rows, before, self.model.prefill_tokens)
@@ -72,7 +72,7 @@ class SequenceGroup:
         self.likelihoods = log_likelihoods(given.reshape(scored, -1), own)
 
     def _read(self, tokens: Sequence[list[int]], given: Sequence[list[int]] = ()) -> Prefill[NDArray[np.float32]]:
-        """Append `tokens[i]` to row i, and keep what follows; the probabilities of `given`, one row after the other."""
+        """Append `tokens[i]` to row i, store what follows, and return the probabilities of `given`, row after row."""
         first, probabilities = dict[int, Heads](), list[NDArray[np.float32]]()
         for segment in in_passes(self.rows, tokens, self.model.prefill_tokens, given):
             behind = yield segment
@@ -82,9 +82,9 @@ class SequenceGroup:
         return np.concatenate(probabilities)
 
     def roll_back(self, tokens: list[int], places: Sequence[int] | None = None) -> Segment:
-        """Roll all rows back to what they share with `tokens`; what is then to be read for the distribution behind.
+        """Roll all rows back to what they share with `tokens`; return what to read for the distribution after them.
 
-        That is wanted of the rows at `places`, or of all: one that was left out reads what it has missed. At least one
+        It is wanted of the rows at `places`, or of all; a row that was left out reads what it has missed. At least one
         token of each is read again, unless there are no tokens: then nothing is to be read.
         """
         common, self._places = common_prefix_length(self._branch, tokens), self.places(places)
@@ -99,9 +99,10 @@ class SequenceGroup:
         return Segment([self.rows[at] for at in self._places], missing) if tokens else NOTHING
 
     def segment(self, tokens: list[int], share: float, places: Sequence[int] | None = None) -> Segment:
-        """The same with what `tokens` likely go on with; nothing where it is known what follows them.
+        """Roll back and return what to read, with tokens that likely come next; nothing where what follows is known.
 
-        `share` of the pass, in (0, 1], is taken up by tokens. Nothing is read ahead where a row has missed something.
+        Tokens take the part `share` of the pass's time, in (0, 1]. Nothing is read ahead where a row has missed
+        something.
         """
         if self._knows(tokens, self.places(places)):
             self.repeated = -len(self._places)
@@ -116,9 +117,9 @@ class SequenceGroup:
         return Segment(segment.rows, [ids] * len(segment.rows), every=bool(self._proposed))
 
     def catch_up(self, tokens: list[int], places: Sequence[int] | None = None) -> Prefill[None]:
-        """Read what the rows at `places` lack of `tokens` but for the last, in parts: a decode request would at once.
+        """Read in parts the `tokens`, but for the last, that the rows at `places` lack: a decode reads all at once.
 
-        What was read when it is interrupted need not be read again.
+        What was read before an interrupt need not be read again.
         """
         at = {self.rows[place]: place for place in self.places(places)}
         self.roll_back(tokens, places)
@@ -129,7 +130,7 @@ class SequenceGroup:
                 self._held[at[row]] += len(ids)
 
     def take(self, tokens: list[int], read: Heads | None) -> Heads:
-        """The heads of the wanted rows behind `tokens`; `read` is what their segment gave, if any."""
+        """Return the heads of the wanted rows after `tokens`; `read` is the result of their segment, if any."""
         if read is None:
             return self._first.of_rows(self._places) if not tokens else self._read_ahead(tokens)
         self._branch = [*tokens, *self._proposed]
@@ -165,7 +166,7 @@ class SequenceGroup:
 
 
 def rows_of(documents: int, *, alone: bool) -> int:
-    """Rows that `read` takes for a question over so many passages."""
+    """Count the rows that `read` takes for a question over so many passages."""
     return documents + alone if documents else 1
 
 
@@ -181,15 +182,16 @@ def read(
     session: bytes = b"",
     expect: Callable[[int], None] = lambda _: None,
 ) -> Prefill[SequenceGroup]:
-    """A prompt behind each passage, or alone without passages; `room` is the number of answer tokens to come.
+    """Read a prompt after each passage, or alone without passages; `room` is the number of answer tokens to come.
 
     With `likelihood` the group tells how likely each passage makes every token of the query. With `alone` the last row
     has the prompt alone, where there are passages.
 
     Passages are cut to what the rows hold, the oldest turns are left out where they would take more than half of it,
-    and documents that had to be read are kept at the end. Raises BadRequest when query and answer leave no room, Busy
+    and documents that had to be read are stored at the end. Raises BadRequest when query and answer leave no room, Busy
     when no rows are free, Forbidden where they may not leave for the model, and whatever is thrown in for a pass's
-    outcome. `session` is whose they are. `expect` is told on the compute thread how many tokens have to be read.
+    outcome. `session` is the session that the rows belong to. `expect` is called on the compute thread with the number
+    of tokens to read.
     """
     layout = model.layout(task, prompt.system, grounded=bool(passages))
     prompt = with_room(layout, prompt, (model.slots.context - room) // 2)
@@ -225,14 +227,14 @@ def _declare(group: SequenceGroup, documents: list[Prefix], layout: Layout, prom
 
 
 def _texts(passages: list[str], *, alone: bool) -> list[str]:
-    """Of each row what stands before the question."""
+    """Return the passage before the question for each row, empty for a row of the question alone."""
     return [*passages, ""] if alone or not passages else passages
 
 
 def measure(
     model: LanguageModel, prompt: Prompt, passages: list[str], *, task: Task, room: int, alone: bool = False
 ) -> tuple[int, int]:
-    """Tokens that `read` would lay out in all rows, and those of them whose KV is not stored."""
+    """Count the tokens that `read` would lay out in all rows, and those of them whose KV is not stored."""
     layout = model.layout(task, prompt.system, grounded=bool(passages))
     query = len(layout.question(with_room(layout, prompt, (model.slots.context - room) // 2)))
     all_tokens = missing = 0
@@ -257,7 +259,7 @@ def with_room(layout: Layout, prompt: Prompt, limit: int) -> Prompt:
 
 
 def read_prompt(model: LanguageModel, prompt: list[int], room: int) -> Prefill[SequenceGroup]:
-    """One row with the ids `prompt`; `room` is the number of tokens to come.
+    """Read the ids `prompt` into one row; `room` is the number of tokens to come.
 
     Raises BadRequest when they do not fit or there is no prompt, Busy when no row is free, and what is thrown in.
     """
@@ -276,13 +278,13 @@ def read_prompt(model: LanguageModel, prompt: list[int], room: int) -> Prefill[S
 
 
 def read_text(model: LanguageModel, text: str, *, task: Task, room: int, prefix: str = "") -> Prefill[SequenceGroup]:
-    """`read_prompt` of a text that the model lays out for `task`, and of what is written already behind it."""
+    """Read a text, laid out for `task`, and the `prefix` written after it, as `read_prompt` does."""
     written = model.layout(task).encode("", prefix, "") if prefix else []
     return (yield from read_prompt(model, [*model.prompt(text, task), *written], room))
 
 
 def metered(passes: Prefill[T], seen: Callable[[int], None]) -> Prefill[T]:
-    """The same passes; `seen` hears of the tokens of each, of all rows: a prompt may be given up in the middle."""
+    """Yield the same passes, and call `seen` with the tokens of each, over all rows: reading may be given up midway."""
     try:
         segment = next(passes)
         while True:
@@ -298,7 +300,7 @@ def metered(passes: Prefill[T], seen: Callable[[int], None]) -> Prefill[T]:
 
 
 def at_once(model: LanguageModel, passes: Prefill[T]) -> T:
-    """What `passes` returns when its forward passes are made one behind the other."""
+    """Make the forward passes of `passes` one after the other, and return its result."""
     try:
         segment = next(passes)
         while True:
@@ -317,7 +319,7 @@ def _freed_on_error(group: SequenceGroup) -> Iterator[None]:
 
 
 class Ahead(NamedTuple):
-    """How far `compute_ahead` came: texts that are done, and whether more can be kept."""
+    """The progress of `compute_ahead`: the number of texts done, and whether there is room for more."""
 
     done: int
     room: bool
@@ -331,9 +333,9 @@ def prefix_of(model: LanguageModel, layout: Layout, text: str) -> Prefix:
 def place_documents(
     model: LanguageModel, rows: Sequence[int], prefixes: Sequence[Prefix], space: int
 ) -> list[tuple[int, Prefix]]:
-    """Copy into row i what is kept of the first `space` ids of prefix i.
+    """Copy the stored KV of the first `space` ids of prefix i into row i.
 
-    Returns the rows that will hold a whole document which is not kept yet, once they are read.
+    Returns the rows that will hold a whole document which is not stored yet, once they are read.
     """
     return [
         (row, prefix)
@@ -343,7 +345,7 @@ def place_documents(
 
 
 def compute_ahead(model: LanguageModel, texts: Sequence[str], interrupt: Interrupt) -> Ahead:
-    """Compute and keep what is not kept of `texts`, evicting nothing, until interrupted or out of room."""
+    """Compute and store the KV of those `texts` that lack it, evicting nothing, until interrupted or out of room."""
     assert model.stored is not None
     layout = model.layout("answer")
     for number, text in enumerate(texts):
@@ -358,7 +360,7 @@ def compute_ahead(model: LanguageModel, texts: Sequence[str], interrupt: Interru
 
 
 def _compute(model: LanguageModel, prefix: Prefix, interrupt: Interrupt) -> bool:
-    """Whether there was room for it."""
+    """Compute a document and store it; tell whether there was room for it."""
     rows = model.slots.take(1)
     try:
         for segment in in_passes(rows, [prefix.ids], model.prefill_tokens):

@@ -40,7 +40,7 @@ class StoredKV:
     """The entries of one model in `folder`. `find` may be called from one thread, everything else from any."""
 
     def __init__(self, folder: Path, budget_bytes: int, model: bytes) -> None:
-        """`model` digests everything that the numbers depend on beside the token ids."""
+        """Open the store; `model` digests everything that the numbers depend on besides the token ids."""
         self._folder = folder
         self._budget_bytes = budget_bytes
         self._model = model
@@ -59,7 +59,7 @@ class StoredKV:
             _complain("the folder of stored KV cannot be used", error)
 
     def find(self, prefix: Prefix) -> KV | None:
-        """What is kept for `prefix`, mapped from disk; None when nothing is, or nothing sound."""
+        """Return the stored KV of `prefix`, mapped from disk; None where there is none, or none that is sound."""
         name, key = self._name(prefix)
         try:
             kv = self._read(name, key)
@@ -77,11 +77,11 @@ class StoredKV:
         return kv
 
     def has(self, prefix: Prefix) -> bool:
-        """Whether there is an entry, sound or not."""
+        """Tell whether there is an entry, sound or not."""
         return (self._folder / self._name(prefix)[0]).exists()
 
     def put(self, prefix: Prefix, kv: KV, *, evict: bool = True) -> bool:
-        """Keep `kv`; False where there is no room, no longer such a text, or no disk to write on, which is logged."""
+        """Store `kv`; return False without room, for a text no longer retained, or after an error, which is logged."""
         name, key = self._name(prefix)
         parts = encode(key, kv)
         try:
@@ -92,19 +92,19 @@ class StoredKV:
             return False
 
     def put_later(self, prefix: Prefix, kv: KV) -> None:
-        """The same on a thread of the store's own."""
+        """Store `kv` on the store's own thread, unless too many bytes wait there already."""
         size = kv.bytes
         if not self._waiting_bytes or self._waiting_bytes + size <= _MAX_WAITING_BYTES:
             self._waiting_bytes += size
             self._writer.submit(self._put_waiting, prefix, kv, size)
 
     def retain(self, texts: Iterable[bytes]) -> None:
-        """Take no other texts' entries from now on, and soon drop those there are; `texts` are `text_digest`s."""
+        """Accept entries of `texts` alone from now on, and soon drop all others; `texts` are `text_digest`s."""
         self._texts = frozenset(digest.hex() for digest in texts)
         self._writer.submit(self._sweep)
 
     def close(self) -> None:
-        """Finish what is to be written."""
+        """Finish writing what waits to be written."""
         self._writer.shutdown()
 
     def fact(self) -> str:
@@ -159,7 +159,7 @@ class StoredKV:
         return self._texts is None or name.partition("-")[0] in self._texts
 
     def _write(self, path: Path, parts: list[bytes | memoryview]) -> None:
-        """Whole or not at all; a checksum that is wrong after a power cut is cheaper than waiting for the disk."""
+        """Write a file whole or not at all; a wrong checksum after a power cut is cheaper than waiting for the disk."""
         partial = path.with_name(f"{os.getpid()}-{os.urandom(8).hex()}{_PARTIAL}")
         try:
             with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
@@ -192,7 +192,7 @@ class StoredKV:
         self.entries, self.bytes = self.entries - 1, self.bytes - file.bytes
 
     def _files(self) -> list[_File]:
-        """Every entry in the folder, another process's too; what a dead process left half written goes."""
+        """List every entry in the folder, other processes' too, and remove what a dead process left half written."""
         found = []
         for item in os.scandir(self._folder):
             with suppress(FileNotFoundError):  # another process drops entries too
@@ -213,12 +213,12 @@ def open_store(settings: KVSettings, model: bytes) -> StoredKV | None:
 
 
 def _version(status: os.stat_result) -> tuple[int, ...]:
-    """Differs once a file has been replaced or written to."""
+    """Return numbers that differ once a file has been replaced or written to."""
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def text_digest(text: str) -> bytes:
-    """What a text's entries are known by."""
+    """Return the digest by which a text's entries are known."""
     return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
 

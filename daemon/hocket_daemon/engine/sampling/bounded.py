@@ -11,7 +11,7 @@ them falls: q is unique. It minimises KL(q ‖ p) within the bounds (c is its mu
 the bounds move continuously with b, so q does (Berge's maximum theorem). b = 0 gives a; where p is within the bounds
 it is q. What travels are integers; they are rounded within the bounds, which a's own integers fulfil.
 
-Theorem. A reader sees tokens, each drawn from q as it stands behind the tokens before it, and knows nothing of the
+Theorem. A reader sees tokens, each drawn from q as it is after the tokens before it, and knows nothing of the
 noise. Then a token moves the odds between "these passages were read" and "none was" by at most b bits, since q / a is
 all that it changes them by; n tokens move them by at most n b. For one document of several let q' be what is sent
 without it. A token x moves its odds by |log2 q(x) / q'(x)|, which is never above 2 b, as q and q' are both within b of
@@ -49,18 +49,18 @@ Law = NDArray[np.float64]
 
 
 class Bounded(NamedTuple):
-    """What is sent; what would be had no passage been read; and of each document log2 q / q' by the ids of both."""
+    """The distribution to send; the one without any passage; and for each document log2 q / q' by the ids of both."""
 
     made: Made
     alone: Distribution
     ratios: dict[str, Law]
 
     def most(self) -> dict[str, float]:
-        """By how many bits a token moves the odds of each document at most."""
+        """Return the most bits by which a token moves the odds of each document."""
         return {document: float(np.abs(ratios).max()) for document, ratios in self.ratios.items()}
 
     def moved(self, token: int) -> dict[str, float]:
-        """By how many bits this token moves the odds of each document; by none where it is not named here."""
+        """Return the bits by which this token moves the odds of each document; 0 where it is not named here."""
         at = self.alone.place(token)
         return {name: 0.0 if at is None else abs(float(ratios[at])) for name, ratios in self.ratios.items()}
 
@@ -74,7 +74,7 @@ def bounded(
     bits: float,
     contrast: Contrast | None = None,
 ) -> Bounded:
-    """`made` of the rows' heads, within `bits` (0 to 64) of the last row, which has read the question alone.
+    """Mix the rows' heads as `made` does, within `bits` (0 to 64) of the last row, which read the question alone.
 
     Each row before it is a passage's and has a weight and its document's name; there may be none. What is sent names
     the ids that the last row would send, and `kept` is its own, too: others could together have 2^bits of what it
@@ -94,7 +94,7 @@ def bounded(
 
 
 def _rows(heads: Heads, alone: Distribution, contrast: Contrast | None) -> Law:
-    """[passages, ids of `alone`], positive."""
+    """Return the passages' probabilities [passages, ids of `alone`], all positive."""
     ids, rows = heads.aligned()
     passages: Probabilities = rows[:-1]
     if contrast is not None:
@@ -110,7 +110,7 @@ def _within(law: Law, alone: Counts, bits: float) -> Counts:
 
 
 def _clipped(law: Law, least: Law, most: Law, total: float) -> Law:
-    """clip(c · law, least, most) of the sum `total`, which lies between theirs: linear in c between breakpoints."""
+    """Return clip(c · law, least, most) with the sum `total`, between theirs: linear in c between breakpoints."""
     breaks = np.sort(np.concatenate((least / law, most / law)))
 
     def clipped(c: float) -> Law:

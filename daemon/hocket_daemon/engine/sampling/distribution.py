@@ -29,7 +29,7 @@ _PACKED = 16  # above two bits each for the bytes of an id and of a count, less 
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
-    """p(ids[i]) = counts[i] / counts.sum(); ids ascend. `kept` is the share of the full distribution these ids held."""
+    """A distribution, p(ids[i]) = counts[i] / counts.sum(); ids ascend; `kept` is their share of the full one."""
 
     ids: NDArray[np.int64]
     counts: NDArray[np.int64]
@@ -37,11 +37,11 @@ class Distribution:
 
     @cached_property
     def probabilities(self) -> NDArray[np.float64]:
-        """Shape of `ids`, summing to 1."""
+        """The probabilities of `ids`, in their shape, summing to 1."""
         return self.counts / np.float64(self.counts.sum())
 
     def place(self, token: int) -> int | None:
-        """Where `token` stands in `ids`; None where it does not."""
+        """Return the index of `token` in `ids`; None where it is not there."""
         at = int(self.ids.searchsorted(token))
         return at if at < len(self.ids) and self.ids[at] == token else None
 
@@ -65,7 +65,7 @@ def truncate(
 def truncated(
     probabilities: NDArray[np.floating], wire_mass: float, ids: NDArray[np.integer] | None = None
 ) -> tuple[Distribution, NDArray[np.int64]]:
-    """What `truncate` gives, and where in `probabilities` its ids stand."""
+    """Return the result of `truncate`, and the indices of its ids in `probabilities`."""
     candidates, values = _candidates(probabilities, wire_mass, whole=ids is None)
     highest = values if len(values) <= MAX_IDS else np.partition(values, -MAX_IDS)[-MAX_IDS:]
     falling = np.sort(highest)[::-1]
@@ -84,9 +84,9 @@ def truncated(
 def _candidates(
     probabilities: NDArray[np.floating], wire_mass: float, *, whole: bool
 ) -> tuple[NDArray[np.int64] | None, NDArray[np.floating]]:
-    """Places above a floor that together hold the mass, and theirs: sorting these few costs far less than sorting all.
+    """Return places above a floor that hold the mass, and their values: sorting few costs far less than sorting all.
 
-    A part of a vocabulary is few already, and may not hold it; None are all places.
+    A part of a vocabulary is few already, and may not hold the mass; None stands for all places.
     """
     if not whole:
         if np.count_nonzero(probabilities) == len(probabilities):

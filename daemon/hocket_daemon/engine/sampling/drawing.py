@@ -17,7 +17,7 @@ from .distribution import Distribution
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How a session draws: temperature and top-p act after mixing; temperature 0 is greedy."""
+    """The sampling parameters of a session: temperature and top-p act after mixing; temperature 0 is greedy."""
 
     seed: int
     temperature: float
@@ -51,7 +51,7 @@ def draw(rule: Rule, step: int, ids: NDArray[np.int64], weights: NDArray[np.floa
 
 
 def sample(rule: Rule, step: int, distribution: Distribution) -> int:
-    """The race over a distribution as encoded."""
+    """Draw a token by the race over a distribution as encoded."""
     return draw(rule, step, distribution.ids, distribution.probabilities)
 
 
@@ -71,7 +71,7 @@ _30, _27, _31, _11, _ARRAY_MIX_1, _ARRAY_MIX_2 = (np.uint64(n) for n in (30, 27,
 
 
 def exponential(seed: int, step: int, ids: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Exp(1) variates for the vocabulary ids `ids` at step `step` of the session with `seed`. Shape of `ids`."""
+    """Return Exp(1) variates, shape of `ids`, for vocabulary ids at step `step` of the session with `seed`."""
     key = _mix_key(seed + _GOLDEN * (step + 1) & _64_BITS) ^ (_STEP * (step + 1) & _64_BITS)
     bits = _mix(_mix(ids.astype(np.uint64) * np.uint64(_GOLDEN) + np.uint64(key + _GOLDEN & _64_BITS)))
     # 53 bits, centred: u lies in (0, 1), so that its logarithm is finite and never zero.
@@ -87,7 +87,7 @@ def _mix(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _mix_key(value: int) -> int:
-    """The same for one number, which arrays take ten times as long for."""
+    """Return the finaliser of one number; arrays would take ten times as long."""
     mixed = (value ^ value >> 30) * _MIX_1 & _64_BITS
     mixed = (mixed ^ mixed >> 27) * _MIX_2 & _64_BITS
     return mixed ^ mixed >> 31

@@ -1,4 +1,4 @@
-"""What a model says next, by its likeliest ids: how rows are mixed into what a side says, and what each gives it.
+"""The likeliest next tokens of a model, the mixing of rows into a side's distribution, and each row's part in it.
 
 A backend names the whole vocabulary where that costs nothing, or as many ids as hold nearly all mass: what it leaves
 out is missing from the sum of a row, so that every probability here is the model's own.
@@ -28,7 +28,7 @@ _FLOOR = np.float32(1 - MASS)  # no id that a head leaves out is likelier: eithe
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Heads:
-    """The likeliest ids behind each of several places.
+    """The likeliest ids after each of several places.
 
     `probabilities` [places, k] are those of `ids` [places, k], which ascend in a row as far as its probabilities are
     not 0; the rest of a row is nothing. Without `ids` a column is its id, and none is left out. No id that is left out
@@ -44,7 +44,7 @@ class Heads:
         return len(self.probabilities)
 
     def at(self, place: int) -> Heads:
-        """Those behind one place."""
+        """Return the heads after one place."""
         here = slice(place, place + 1)
         return Heads(self.probabilities[here], None if self.ids is None else self.ids[here])
 
@@ -54,7 +54,7 @@ class Heads:
         return Heads(self.probabilities[chosen], None if self.ids is None else self.ids[chosen])
 
     def of(self, token: int, vocabulary: int) -> float:
-        """The probability of a token behind the first place; of one that is left out the average of all such."""
+        """Return the probability of a token after the first place; for one left out, the average of all such."""
         (ids, values), *_ = self._named()
         at = int(ids.searchsorted(token))
         if at < len(ids) and ids[at] == token:
@@ -62,11 +62,11 @@ class Heads:
         return max(0.0, 1.0 - float(values.sum(dtype=np.float64))) / max(1, vocabulary - len(ids))
 
     def of_each(self, at: int, width: int) -> Heads:
-        """Those behind one token of each row, of which `width` tokens one behind the other are here."""
+        """Return each row's heads after its token `at`; every row has `width` tokens here, one after the other."""
         return Heads(self.probabilities[at::width], None if self.ids is None else self.ids[at::width])
 
     def dense(self, vocabulary: int) -> NDArray[np.float32]:
-        """[places, vocabulary], 0 for what is left out."""
+        """Return the probabilities [places, vocabulary], 0 for what is left out."""
         if self.ids is None:
             return self.probabilities
         table = np.zeros((len(self), vocabulary), np.float32)
@@ -75,7 +75,7 @@ class Heads:
         return table
 
     def aligned(self) -> tuple[NDArray[np.int32] | None, Probabilities]:
-        """Ids that ascend, and [places, ids]: 0 where a place leaves an id out. None: a column is its id."""
+        """Return ascending ids, and [places, ids]: 0 where a place leaves an id out. None: a column is its id."""
         if self.ids is None:
             return None, self.probabilities
         named = self._named()
@@ -89,7 +89,7 @@ class Heads:
         return ids, table
 
     def _named(self) -> list[tuple[NDArray[np.int32], NDArray[np.float32]]]:
-        """Of each place the ids that are not left out, and their probabilities."""
+        """Return for each place the ids that are not left out, and their probabilities."""
         assert self.ids is not None
         rows = zip(self.ids, self.probabilities, strict=True)
         return [(ids[:number], values[:number]) for ids, values in rows for number in [np.count_nonzero(values)]]
@@ -99,13 +99,13 @@ NO_HEADS = Heads(np.zeros((0, 0), np.float32))
 
 
 def stacked(parts: Sequence[Heads]) -> Heads:
-    """All of them, of one backend, as one; what their segments gave beside is left out."""
+    """Join heads of one backend into one; the probabilities of given ids are left out."""
     ids = [part.ids for part in parts if part.ids is not None]
     return Heads(np.concatenate([part.probabilities for part in parts]), np.concatenate(ids) if ids else None)
 
 
 def whole(probabilities: NDArray[np.float32], wanted: Wanted) -> list[Heads]:
-    """Of each segment of a pass, from the probabilities [places, vocabulary] behind all that it was asked for."""
+    """Return each segment's heads, from the probabilities [places, vocabulary] of all that the pass was asked for."""
     return [
         Heads(_rows(probabilities, heads), given=_given(probabilities, given))
         for heads, given in zip(wanted.heads, wanted.given, strict=True)
@@ -117,14 +117,14 @@ def _given(probabilities: NDArray[np.float32], given: list[tuple[int, int]]) -> 
 
 
 def _rows(probabilities: NDArray[np.float32], at: list[int]) -> NDArray[np.float32]:
-    """Not copied where they are neighbours."""
+    """Return the rows at these places, not copied where they are neighbours."""
     neighbours = at and at[-1] - at[0] == len(at) - 1
     return probabilities[at[0] : at[-1] + 1] if neighbours else probabilities[at]
 
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """How strongly passages' rows are set against one that has read the question alone, and the ids that end an answer.
+    """The strength with which passages' rows are set against the question's alone, and the ids that end an answer.
 
     An end is nothing that a passage says: setting it against the question alone would only lengthen answers.
     """
@@ -134,7 +134,7 @@ class Contrast:
 
 
 def contrast_of(strength: float, ends: Sequence[int], passages: int, step: int) -> Contrast | None:
-    """None where there is nothing to set against the question alone, or nothing is to be.
+    """Return the contrast of a step, of strength 0 in the first; None without passages, or where none is wanted.
 
     The first token says how an answer is worded, and no passage knows that: contrasted, answers began as passages do.
     """
@@ -149,7 +149,7 @@ class Made(NamedTuple):
 
 
 def made(heads: Heads, weights: list[float], wire_mass: float, contrast: Contrast | None = None) -> Made:
-    """Of the rows' heads and their weights, which sum to 1 and are empty for a single row.
+    """Mix the rows' heads by their weights, which sum to 1 and are empty for a single row.
 
     With a `contrast` one row more comes last, the question's alone, which has no weight: the others are set against it.
     What the heads leave out is missing from `kept`: at most the weighted sum of what each of them lacks to 1.
@@ -163,7 +163,7 @@ def made(heads: Heads, weights: list[float], wire_mass: float, contrast: Contras
 
 
 def made_of(heads: Heads, weights: list[float], wire_mass: float, contrast: Contrast | None = None) -> Made:
-    """The same of the heads of those rows alone that are `decoded`; what the others give is 0.
+    """Mix as `made` does, from the heads of those rows alone that are `decoded`; the parts of the others are 0.
 
     The last of them may be left out where `is_contrasted` says so.
     """
@@ -180,7 +180,7 @@ def made_of(heads: Heads, weights: list[float], wire_mass: float, contrast: Cont
 def contrasted(
     ids: NDArray[np.int32] | None, rows: Probabilities, alone: Probabilities, contrast: Contrast
 ) -> Probabilities:
-    """[rows, ids] of the same, each set against `alone`, [ids], which has read the question and no passage.
+    """Return the rows [rows, ids], each set against `alone` [ids], which has read the question and no passage.
 
     Context-aware decoding (Shi et al. 2023, arXiv 2305.14739), p^(1+β) / p₀^β, for every passage by itself as PCED has
     it (arXiv 2601.08670), among the plausible ids V = {v : p(v) ≥ PLAUSIBLE · max p} of contrastive decoding (Li et al.
@@ -201,13 +201,13 @@ def contrasted(
 
 
 def is_contrasted(heads: Heads, contrast: Contrast) -> bool:
-    """True where contrast changes any of these rows: V keeps its mass, so a row with one id in V is left as it is."""
+    """Tell whether contrast changes any of these rows: V keeps its mass, so a row with one id in V stays as it is."""
     ids, rows = heads.aligned()
     return contrast.strength > 0 and bool((_plausible(ids, rows, contrast).sum(axis=1) > 1).any())
 
 
 def _plausible(ids: NDArray[np.int32] | None, rows: Probabilities, contrast: Contrast) -> NDArray[np.bool_]:
-    """V of each row, [rows, ids]."""
+    """Return V, the plausible ids, of each row: [rows, ids]."""
     ends = list(contrast.ends) if ids is None else np.isin(ids, contrast.ends)
     plausible: NDArray[np.bool_] = rows >= np.maximum(PLAUSIBLE * rows.max(axis=1, keepdims=True), _FLOOR)
     plausible[:, ends] = False
@@ -215,13 +215,13 @@ def _plausible(ids: NDArray[np.int32] | None, rows: Probabilities, contrast: Con
 
 
 def mix(rows: Probabilities, weights: list[float]) -> Probabilities:
-    """[vocabulary] of [rows, vocabulary] by the rows' weights, which sum to 1; `weights` is empty for a single row."""
+    """Mix [rows, vocabulary] into [vocabulary] by the rows' weights, which sum to 1 and are empty for a single row."""
     mixed = np.array(weights or [1.0], np.float32) @ rows
     return np.asarray(mixed / mixed.sum())
 
 
 def within(own: Made, token: int) -> Table | None:
-    """Each row's part in what its side says of `token`; None where the side leaves it out."""
+    """Return each row's part in its side's probability of `token`; None where the side leaves it out."""
     at = own.distribution.place(token)
     if at is None:
         return None
@@ -230,7 +230,7 @@ def within(own: Made, token: int) -> Table | None:
 
 
 def _mixed(ids: NDArray[np.int32] | None, rows: Probabilities, weights: list[float]) -> Probabilities:
-    """Rounding is divided out where all is named; where something is left out, it stays so."""
+    """Mix the rows; divide rounding out where the whole vocabulary is named, as only then the sum must be 1."""
     if ids is None:
         return mix(rows, weights)
     return np.array(weights, np.float32) @ rows if weights else rows[0]

@@ -1,4 +1,4 @@
-"""How likely a token was, and which ones were the likeliest in its place."""
+"""The log-probability of a token, and those of the likeliest tokens in its place."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNRANKED: Final[Ranking] = ()
 
 
 def ranking(ids: NDArray[np.int64], probabilities: NDArray[np.float64], token: int, most: int) -> Ranking:
-    """Of `token` and of at most `most` of the ascending `ids`; empty where `token` is not one of them.
+    """Rank `token` and at most `most` of the ascending `ids`; empty where `token` is not one of them.
 
     Of equals the lower id is first.
     """

@@ -14,9 +14,9 @@ def _never(_: Heads) -> bool:
 
 
 class StepRows(NamedTuple):
-    """`places` of a group's rows, None: all; and others that are wanted `later`, if what the first say `asks` for them.
+    """The rows of a step: `places` in a group, None for all; others follow `later` if the first results `ask` for them.
 
-    Without an answer yet nothing may be asked for.
+    Before the first token of an answer no later rows may be asked for.
     """
 
     places: Sequence[int] | None = None
@@ -28,7 +28,7 @@ ALL = StepRows()
 
 
 def step_rows(weights: Sequence[float], contrast: Contrast | None, *, one_by_one: bool) -> StepRows:
-    """For `made_of`. `one_by_one`: where a row costs as much as a pass the question's waits for what the others say."""
+    """Return the rows for `made_of`. With `one_by_one` the question's row, as costly as a pass, may come later."""
     if contrast is None or not one_by_one:
         return StepRows(decoded(weights, contrast))
     return StepRows(decoded(weights, None), [len(weights)], partial(is_contrasted, contrast=contrast))

@@ -1,4 +1,4 @@
-"""A conversation's turns by a model's chat template, the same on every day, and never behind a thought.
+"""Conversations rendered by a model's chat template: the same on every day, and with no thought left open.
 
 Templates run in a sandbox, as in transformers."""
 
@@ -59,12 +59,12 @@ def _unthinking(text: str, template: str, *, has_switch: bool) -> str:
 
 
 class _Generation(Extension):
-    """A block around what the model writes, which training looks for."""
+    """The block `generation` of a template around what the model writes, which training looks for."""
 
     tags = {"generation"}  # noqa: RUF012 - as jinja2 has it
 
     def parse(self, parser: Parser) -> list[Node]:
-        """What stands in it, as it stands."""
+        """Return the contents of the block as they are."""
         next(parser.stream)
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 

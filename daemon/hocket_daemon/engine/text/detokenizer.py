@@ -14,7 +14,7 @@ class Emitter:
     """Text up to the first stop string, piece by piece: what may become one is held back until it does or does not."""
 
     def __init__(self, stop: Sequence[str] = (), *, strip: bool = False) -> None:
-        """`strip` leaves out the blanks before the first word, which belong to the prompt's layout."""
+        """Begin an empty text; `strip` leaves out the blanks before the first word, which are the layout's."""
         self.text = ""
         self.stopped = False
         self._strip = strip
@@ -22,7 +22,7 @@ class Emitter:
         self._held = ""
 
     def add(self, piece: str) -> str:
-        """What can be read now; nothing is to be added once it has stopped."""
+        """Add a piece and return the text that is now sure; nothing is to be added once it has stopped."""
         self._held += piece.lstrip() if self._strip and not self.text + self._held else piece
         found = [at for at in (self._held.find(stop) for stop in self._stop) if at >= 0]
         if found:
@@ -36,17 +36,17 @@ class Emitter:
         return ready
 
     def finish(self) -> str:
-        """What was held back for a stop string that never came."""
+        """Return what was held back for a stop string that never came."""
         held, self._held = self._held, ""
         self.text += held
         return held
 
 
 class Detokenizer:
-    """Emits the text that each token makes readable; the pieces joined are the decoded text."""
+    """A detokenizer that emits the text each token makes readable; the pieces joined are the decoded text."""
 
     def __init__(self, decode: Callable[[list[int]], str], stop: Sequence[str] = (), *, strip: bool = False) -> None:
-        """`stop` and `strip` are the Emitter's."""
+        """Begin an empty text; `stop` and `strip` are the Emitter's."""
         self._decode = decode
         self._emitter = Emitter(stop, strip=strip)
         self._ids: list[int] = []
@@ -55,12 +55,12 @@ class Detokenizer:
 
     @property
     def text(self) -> str:
-        """All pieces so far."""
+        """The text so far, all pieces joined."""
         return self._emitter.text
 
     @property
     def stopped(self) -> bool:
-        """Whether a stop string has ended it."""
+        """Tell whether a stop string has ended the text."""
         return self._emitter.stopped
 
     def add(self, token: int) -> str:
@@ -73,7 +73,7 @@ class Detokenizer:
         return self._emitter.add(unread)
 
     def finish(self) -> str:
-        """What was held back, for the rest of a character or a stop string that never came."""
+        """Return what was held back for the rest of a character or for a stop string that never came."""
         return self._emitter.add(self._unread().rstrip(_HALF)) + self._emitter.finish()
 
     def _unread(self) -> str:
@@ -85,7 +85,7 @@ class Transcript:
     """A text as its tokens are drawn, and where it ends."""
 
     def __init__(self, detokenizer: Detokenizer, eos: Collection[int], max_tokens: int) -> None:
-        """It ends with an id of `eos`, a stop string of the detokenizer's, or at the latest after `max_tokens`."""
+        """Begin an empty text; it ends with an id of `eos`, a stop string, or at the latest after `max_tokens`."""
         self.max_tokens = max_tokens
         self.ids: list[int] = []
         self.finish: Finish | None = None  # why it ended
@@ -94,11 +94,11 @@ class Transcript:
 
     @property
     def text(self) -> str:
-        """All pieces so far."""
+        """The text so far, all pieces joined."""
         return self._detokenizer.text
 
     def add(self, token: int) -> str:
-        """The text that `token` completes. A token that ends the text completes what was held back, too."""
+        """Add a token and return the text that it completes; the last one completes what was held back, too."""
         assert self.finish is None, "nothing comes behind the end"
         self.ids.append(token)
         ended = token in self._eos

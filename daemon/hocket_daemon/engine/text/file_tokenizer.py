@@ -15,10 +15,10 @@ _NAMED = ("bos_token", "eos_token", "unk_token", "pad_token")  # of which a temp
 
 
 class FileTokenizer:
-    """What the engine asks of a tokenizer, under transformers' names. From any thread."""
+    """The parts of a tokenizer that the engine needs, under transformers' names. Usable from any thread."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises OSError and ValueError where the folder has none."""
+        """Read the tokenizer in a folder. Raises OSError and ValueError where there is none."""
         try:
             self.backend_tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
         except Exception as error:  # the library raises nothing else
@@ -45,7 +45,7 @@ class FileTokenizer:
         return None if name is None else self.backend_tokenizer.token_to_id(name)
 
     def get_vocab(self) -> dict[str, int]:
-        """Every piece and its number."""
+        """Return every piece and its number."""
         return dict(self.backend_tokenizer.get_vocab(with_added_tokens=True))
 
     def __call__(self, text: str, *, add_special_tokens: bool, **_: object) -> dict[str, list[int]]:

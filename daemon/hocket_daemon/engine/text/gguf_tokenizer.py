@@ -34,7 +34,7 @@ def tokenizer_of(file: Path, vocabulary: dict[str, int]) -> AnyTokenizer:
 
 
 def _read(file: Path) -> AnyTokenizer:
-    """From a folder that has nothing else: transformers would prefer another tokenizer that lies there."""
+    """Read the file from a folder of its own: transformers would prefer another tokenizer that lies beside it."""
     from transformers import AutoTokenizer
 
     with TemporaryDirectory() as folder:
@@ -51,6 +51,6 @@ def _beside(file: Path) -> AnyTokenizer | None:
 
 
 def _has_same_numbers(tokenizer: AnyTokenizer, vocabulary: dict[str, int]) -> bool:
-    """Whether every token of the file has its number; transformers may add one of its own behind them."""
+    """Tell whether every token of the file has its number; transformers may add one of its own after them."""
     known = tokenizer.get_vocab()
     return all(known.get(piece) == id for piece, id in vocabulary.items())

@@ -1,4 +1,4 @@
-"""Somebody's text as token ids among which no added token stands: nobody's passage may close the user's turn.
+"""User text as token ids without added tokens, so that no passage can close the user's turn.
 
 An added token is one that a tokenizer looks for in the text before anything else, whether it is called special or not.
 Its name in a text is text like any other: it is spelled with the tokens of the vocabulary itself.
@@ -30,7 +30,7 @@ class Spelling:
         self._names = tokenizer.added_tokens_decoder
 
     def ids(self, before: str, text: str, behind: str) -> list[int]:
-        """Of `text` in its layout: in one piece with it, unless an added token's name is in the text.
+        """Return the ids of `text` in its layout: in one piece with it, unless an added token's name is in the text.
 
         What the vocabulary has no other token for is left out.
         """
@@ -68,9 +68,9 @@ class Spelling:
 
 
 def _without(model: dict[str, Any], names: set[str]) -> dict[str, Any]:
-    """A model's description in which no text can become one of `names`: each has another name, and no merge makes it.
+    """Return a model's description in which no text becomes one of `names`: each is renamed, and no merge makes it.
 
-    Their numbers stay taken, since those of all others count on it.
+    Their numbers stay taken, since those of all other tokens depend on it.
     """
 
     def renamed(piece: str | None) -> str | None:

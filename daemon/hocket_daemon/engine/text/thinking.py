@@ -1,4 +1,4 @@
-"""A text and what a model thinks aloud before it, apart: models do that of which a server does not tell it apart."""
+"""Separation of a text from the model's thought before it, for models whose server does not separate them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ TAGS = ("<think>", "<thinking>", "<thought>", "<reasoning>")
 
 
 def closing(tag: str) -> str:
-    """What ends the thought that a tag opens."""
+    """Return the tag that ends the thought which `tag` opens."""
     return tag.replace("<", "</")
 
 
 class Thinking:
-    """Takes the pieces of a text; what stands in such tags at its very beginning goes, with the blanks around it.
+    """A filter for the pieces of a text: a thought in such tags at its beginning is removed, with the blanks around it.
 
-    `thought` is what the last piece makes known of what stands in them.
+    `thought` is the part of the thought that the last piece has added.
     """
 
     def __init__(self) -> None:
@@ -27,11 +27,11 @@ class Thinking:
 
     @property
     def goes_on(self) -> bool:
-        """Whether a thought is not closed yet."""
+        """Tell whether a thought is not closed yet."""
         return bool(self._closes)
 
     def add(self, piece: str) -> str:
-        """What of it is text, as far as that is known."""
+        """Add a piece and return the text in it, as far as that is known."""
         self.thought = ""
         return self._add(piece)
 
@@ -49,7 +49,7 @@ class Thinking:
         return self._behind()
 
     def end(self) -> str:
-        """What was held back and is text after all; nothing is held any more."""
+        """End the text and return what was held back and is text after all."""
         held = "" if self._closes else self._held.lstrip() if self._has_thought else self._held
         self._held, self._is_text = "", True
         return held
@@ -67,14 +67,14 @@ class Thinking:
 
 
 class Trimmed:
-    """Takes the pieces of a text; the blanks at its two ends go."""
+    """A filter for the pieces of a text: the blanks at its two ends are removed."""
 
     def __init__(self) -> None:
         self._blanks = ""  # at the end so far
         self._has_begun = False
 
     def add(self, piece: str) -> str:
-        """What of it is sure to stay."""
+        """Add a piece and return what is sure to stay of the text."""
         whole = self._blanks + piece if self._has_begun else piece.lstrip()
         written = whole.rstrip()
         self._blanks = whole[len(written) :]

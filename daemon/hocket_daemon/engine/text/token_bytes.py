@@ -13,7 +13,7 @@ _BEFORE = "a"  # a word behind which a token reads as it does inside a text
 
 
 class TokenBytes:
-    """Of one tokenizer. From any thread."""
+    """The bytes of each token of one tokenizer. Usable from any thread."""
 
     def __init__(self, tokenizer: AnyTokenizer) -> None:
         self._tokenizer = tokenizer

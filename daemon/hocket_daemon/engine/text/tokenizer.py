@@ -35,7 +35,7 @@ class Prefix(NamedTuple):
 class Layout:
     """The text around a system line, a passage, and the questions and answers of a conversation.
 
-    Each somebody's text is tokenised with the layout's text before it, and apart from all others.
+    A passage's, question's or answer's text is tokenised with the layout's text before it, and apart from all others.
     """
 
     before: str
@@ -54,23 +54,23 @@ class Layout:
         return [*self.bos, *system, *self.encode(self.before, passage.strip(), "")]
 
     def question(self, prompt: Prompt) -> list[int]:
-        """Token ids behind the passage, up to where the answer begins."""
+        """Return the token ids after the passage, up to where the answer begins."""
         before, query = self._parts(prompt)
         return [*before, *query]
 
     def earlier(self, prompt: Prompt) -> int:
-        """How many of the tokens of `question` are the turns'."""
+        """Count the tokens of `question` that belong to earlier turns."""
         return len(self._parts(prompt)[0])
 
     def own(self, prompt: Prompt) -> range:
-        """Which of the tokens of `question` are the query's: all but the turns' and the layout's."""
+        """Return the tokens of `question` that are the query's: all but the turns' and the layout's."""
         before, query = self._parts(prompt)
         lead = common_prefix_length(query, self.encode(self._lead(prompt), "", ""))
         behind = common_prefix_length(query[::-1], self.encode("", "", self.behind)[::-1])
         return range(len(before) + lead, len(before) + len(query) - behind)
 
     def turn(self, turn: Turn, lead: str) -> list[int]:
-        """Token ids of an earlier turn behind the layout's text `lead`."""
+        """Return the token ids of an earlier turn after the layout's text `lead`."""
         return [*self.encode(lead, turn.query.strip(), ""), *self.encode(self.answered, turn.answer.strip(), "")]
 
     def _parts(self, prompt: Prompt) -> tuple[list[int], list[int]]:
@@ -91,17 +91,17 @@ _INSTRUCTION = "Answer briefly and from this passage only."
 
 
 def fingerprint(tokenizer: AnyTokenizer) -> str:
-    """Equal for two tokenizers exactly when they number the same tokens the same way."""
+    """Return a digest that is equal for two tokenizers exactly when they number the same tokens the same way."""
     return fingerprint_of(tokenizer.get_vocab())
 
 
 def fingerprint_of(vocabulary: dict[str, int]) -> str:
-    """The same of every piece and its number."""
+    """Return the fingerprint of a vocabulary, which gives every piece its number."""
     return hashlib.sha256(json.dumps(sorted(vocabulary.items())).encode()).hexdigest()
 
 
 def size_of(vocabulary: dict[str, int], place: str) -> int:
-    """Token ids are below this number. Raises BadConfiguration for more than a distribution can name."""
+    """Return the number that all token ids are below. Raises BadConfiguration for more than a distribution can name."""
     size = max(vocabulary.values()) + 1
     if size > VOCABULARY_LIMIT:
         raise BadConfiguration(f"'{place}' has {size} tokens, the limit is {VOCABULARY_LIMIT}", "use another")
@@ -109,7 +109,7 @@ def size_of(vocabulary: dict[str, int], place: str) -> int:
 
 
 class Worded:
-    """What every model with a tokenizer says of text. From any thread."""
+    """The text methods of every model with a tokenizer. Usable from any thread."""
 
     def __init__(self, tokenizer: AnyTokenizer) -> None:
         self.tokenizer = tokenizer
@@ -125,14 +125,14 @@ class Worded:
         return self._bytes.of(id)
 
     def layout(self, task: Task, system: str = "", *, grounded: bool = True) -> Layout:
-        """How a passage and a question are laid out, behind a line of a program's where there is one.
+        """Return the layout of a passage and a question, after a program's system line where there is one.
 
-        Not `grounded` is a question that no passage answers.
+        Without `grounded` the question is one that no passage answers.
         """
         return layout_for(self._spelling, task, system, grounded=grounded)
 
     def continued(self, text: str) -> list[int]:
-        """Ids of a text that goes on behind another one."""
+        """Return the ids of a text that continues another one."""
         return continued_ids(self._spelling, text)
 
     def prompt(self, text: str, task: Task) -> list[int]:
@@ -141,7 +141,7 @@ class Worded:
 
 
 def continued_ids(spelling: Spelling, text: str) -> list[int]:
-    """Ids of `text` as it stands behind other text: some tokenizers begin a text with a blank of their own."""
+    """Return the ids of `text` after other text: some tokenizers begin a text with a blank of their own."""
     before, whole = spelling.ids("", _BEFORE, ""), spelling.ids("", _BEFORE + text, "")
     return whole[len(before) :] if whole[: len(before)] == before else spelling.ids("", text, "")
 
@@ -167,7 +167,7 @@ def layout_for(spelling: Spelling, task: Task, system: str = "", *, grounded: bo
 
 
 def _single(tokenizer: AnyTokenizer, content: str, *, with_system: bool) -> tuple[str, str, str, str]:
-    """The template's text before a system line, before the passage, before the question, and behind it.
+    """Return the template's text before a system line, before the passage, before the question, and after it.
 
     A template that knows no system line has it at the beginning of the user's turn.
     """
@@ -213,6 +213,6 @@ def _rendered(tokenizer: AnyTokenizer, turns: list[tuple[str, str]]) -> str:
 
 
 def _template(tokenizer: AnyTokenizer) -> str | None:
-    """Of several with names the default one."""
+    """Return the chat template, the default one of several with names; None where there is none."""
     template = tokenizer.chat_template
     return template.get("default") if isinstance(template, dict) else template

@@ -1,1 +1,1 @@
-"""Other daemons, as a session meets them."""
+"""Other daemons as the peers of a session."""

@@ -1,4 +1,4 @@
-"""Devices of a group as an answer's session meets them: found by the cloud, spoken to in sealed boxes."""
+"""Devices of a group as peers of an answer's session: found by the cloud, addressed in sealed envelopes."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ class Circle(Protocol):
         asked: FindMembers,
         done: Callable[[MembersFound | HocketError], None],
     ) -> None:
-        """Who may know an answer, of those that this cloud knows.
+        """Find the members that may know an answer, among those that this cloud knows.
 
         `done` is called once, unless the session leaves before; nothing else ends the wait.
         """
 
     def seat(self, cloud: Peer, session: bytes, member: FoundMember, take: Take, notify: Callable[[str], None]) -> Peer:
-        """A member of a session that this device leads; `notify` gets a line where it was never seen before.
+        """Add a member to a session that this device leads, and return it as a peer.
 
-        Raises Forbidden where its key is another one than before.
+        `notify` gets a line if the member was never seen before. Raises Forbidden where its key is another one than
+        before.
         """
 
     def met(self, member: MemberOutcome) -> None:
-        """What a member's part in an answer was."""
+        """Record a member's part in an answer."""
 
     def leave(self, session: bytes) -> None:
-        """The session is over."""
+        """Forget a session that is over."""

@@ -1,4 +1,4 @@
-"""What others send about sessions that they lead: opened, talked in and ended here."""
+"""Messages of other daemons about sessions that they lead here: opened, continued and ended."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .peers import RoutePeer
 
 
 class Openings:
-    """The other sides' sessions on this one."""
+    """The sessions on this side that others lead."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class Openings:
         modes: Mapping[str, Peers],
         check_taking: Callable[[], None],
     ) -> None:
-        """`check_taking` raises Unavailable while the daemon is stopping."""
+        """Sort message types by mode; `check_taking` raises Unavailable while the daemon is stopping."""
         self._services = services
         self._server = server
         self._sessions = sessions
@@ -37,11 +37,11 @@ class Openings:
         self._check_taking = check_taking
 
     def add_to(self, routes: Routes) -> None:
-        """Take what devices send."""
+        """Register the handlers for devices' messages."""
         routes.add([*self._openers, *self._taken, *self._ending], self._on_event)
 
     def take(self, message: Message, peer: Peer) -> None:
-        """A message of `peer`'s, whatever it is; of a session that is not open, or not its own, it is dropped.
+        """Handle any message of `peer`; one about a session that is not open, or not its own, is dropped.
 
         Raises BadMessage for one that cannot be read, or that no session takes.
         """
@@ -61,12 +61,12 @@ class Openings:
             self._sessions.on_message(entry, message, time.monotonic())
 
     def follows(self, session: bytes, user: str) -> bool:
-        """Whether a session of `user`'s is open here."""
+        """Tell whether a session that `user` leads is open here."""
         entry = self._sessions.followed_as(session, user)
         return entry is not None and not entry.session.closed
 
     def drop(self, session: bytes, user: str) -> None:
-        """The other side of a session has gone."""
+        """Close a session whose other side has gone."""
         if self.follows(session, user):
             self._sessions.followed[session].session.close()
 
@@ -105,7 +105,7 @@ class Openings:
 
 
 def _session_of(message: Message) -> bytes:
-    """Every message of a mode names its session."""
+    """Return the number of the session that a message names, as every message of a mode does."""
     named: Any = message
     number: bytes = named.session
     return number

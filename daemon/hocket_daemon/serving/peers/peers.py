@@ -1,4 +1,4 @@
-"""The other side where it is no Link of this daemon's: a cloud's route to a device, and a link that is forbidden."""
+"""The other side where this daemon has no Link to it: a cloud's route to a device, and a link that is forbidden."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hocket_bus.sockets import Server
 
 @dataclass(frozen=True, slots=True)
 class Unlinked:
-    """The cloud, for a device whose policy keeps it from what is to be done together: it is never up."""
+    """The cloud, for a device whose policy forbids working together; it is never up."""
 
     reason: HocketError
     user: str = ""
@@ -23,13 +23,13 @@ class Unlinked:
     aggregates: bool = True
 
     def send(self, message: Message) -> None:  # noqa: ARG002 - whatever it is
-        """Raises Unavailable."""
+        """Refuse to send. Raises Unavailable."""
         raise Unavailable("there is no link to the cloud")
 
 
 @dataclass(frozen=True, slots=True)
 class RoutePeer:
-    """A device, for a cloud."""
+    """A device as the peer of a cloud."""
 
     server: Server
     route: bytes
@@ -39,24 +39,24 @@ class RoutePeer:
 
     @property
     def up(self) -> bool:
-        """Nothing tells that it is not, but its silence."""
+        """Return True: nothing but its silence shows that a device has gone."""
         return True
 
     @property
     def rtt_s(self) -> float:
-        """As the device tells it with every ping."""
+        """The round-trip time in seconds, as the device reports it with every ping."""
         return self.server.rtt_s(self.route)
 
     @property
     def first_tokens_s(self) -> Sequence[float]:
-        """A device tells nobody."""
+        """Return no times: a device reports none."""
         return ()
 
     @property
     def silence_s(self) -> float:
-        """Of its link, pings too."""
+        """Seconds since anything came over its link, pings included."""
         return self.server.silence_s(self.route)
 
     def send(self, message: Message) -> None:
-        """To where the device spoke from last."""
+        """Send to where the device's last message came from."""
         self.server.send(self.route, message)

@@ -1,4 +1,4 @@
-"""Sessions with other devices of the group, in boxes that pass the cloud and that it cannot open.
+"""Sessions with other devices of the group, in sealed envelopes that pass through the cloud, which cannot open them.
 
 This device leads some of them, and drafts along in others where its owner names the leader in [egress] drafts_for.
 Everything runs on the main thread.
@@ -52,7 +52,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class SealedPeer:
-    """Another device in one session. What is sent is checked and counted by what it is, and then sealed."""
+    """A device as the peer in one session. Messages are checked and counted by their own class, and travel sealed."""
 
     user: str
     session: bytes
@@ -68,27 +68,27 @@ class SealedPeer:
 
     @property
     def up(self) -> bool:
-        """Whether boxes leave this device now."""
+        """Tell whether sealed envelopes leave this device now."""
         return self.link.up
 
     @property
     def silence_s(self) -> float:
-        """Of the link: who cannot be reached behind it is told by the cloud."""
+        """Seconds of silence of the link; members that cannot be reached behind it are reported by the cloud."""
         return self.link.silence_s
 
     def send(self, message: Message) -> None:
-        """An opening begins a channel anew. Raises Forbidden where it must not leave."""
+        """Check, seal and send a message; an opening begins a new channel. Raises Forbidden where it must not leave."""
         self._gate.check(message)
         if isinstance(message, Begin):
             self.channel = Channel.opening(self._own, self.key, self.session)
         self._gate.count(message, self._send_box(_packed(_as_it_leaves(message))))
 
     def sign(self) -> None:
-        """An empty box: this device takes part, and reads."""
+        """Send an empty envelope: this device takes part, and reads."""
         self._gate.add("control", self.session, self._send_box(b""))
 
     def _send_box(self, text: bytes) -> int:
-        """One that holds `text`; its size."""
+        """Send an envelope that holds `text`; return its size in bytes."""
         assert self.channel is not None
         box = self.channel.seal(text)
         self.link.send(Sealed(session=self.session, member=self.user, payload=box))
@@ -97,7 +97,7 @@ class SealedPeer:
 
 @dataclass(slots=True)
 class _Seat:
-    """A member of a session that this device leads, and who is told what comes from it."""
+    """A member of a session that this device leads, and the callback for what comes from it."""
 
     peer: SealedPeer
     take: Take
@@ -105,7 +105,7 @@ class _Seat:
 
 @dataclass(slots=True)
 class Met:
-    """A member in all answers since the start: of how many tokens it was part, and how many its drafts were."""
+    """A member's totals since the start: answers, tokens it had a part in, those that its drafts were, and drafts."""
 
     answers: int = 0
     tokens: int = 0
@@ -113,14 +113,14 @@ class Met:
     drafts: int = 0
 
     def fact(self, rtt_s: float | None) -> str:
-        """In words."""
+        """Return the totals in words, with the round trip to the member if it is known."""
         away = f"{1000 * rtt_s:.0f} ms away, " if rtt_s is not None else ""
         share = f", {self.accepted / self.tokens:.0%} accepted" if self.tokens else ""
         return f"{away}{self.drafts} drafts in {self.answers} answers{share}"
 
 
 class SealedCircle:
-    """The circle of a device that has a key and a link."""
+    """The Circle of a device that has a key and a link."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class SealedCircle:
         *,
         ledger: Ledger,
     ) -> None:
-        """`openings` takes what other devices open here."""
+        """Begin without sessions; `openings` handles those that other devices open here."""
         self._own, self._pins = own, pins
         self._openings, self._egress, self._ledger = openings, egress, ledger
         self._finding: dict[bytes, Callable[[MembersFound | HocketError], None]] = {}
@@ -143,7 +143,7 @@ class SealedCircle:
         self._not_told = RateLimitedLog(log, "no drafts for a device")
 
     def add_to(self, at_peer: Routes) -> None:
-        """Take what the cloud sends."""
+        """Register the handlers for the cloud's messages."""
         at_peer.add([MembersFound], self._on_found)
         at_peer.add([Sealed], self._on_sealed)
         at_peer.add([Unreached], self._on_unreached)
@@ -184,7 +184,7 @@ class SealedCircle:
         known.accepted += round(turns * (member.accept or 0.0))
 
     def facts(self) -> dict[str, str]:
-        """Lines for `hocket status`."""
+        """Return lines for `hocket status`."""
         for_whom = ("members pinned by hand" if name == ANYBODY else name for name in self._egress.drafts_for)
         lines = [f"{name} {met.fact(self._rtts_s.get(name))}" for name, met in sorted(self._met.items())]
         return {
@@ -201,7 +201,7 @@ class SealedCircle:
         return "; ".join(f"{name} {fingerprint(key)}" for name, key in sorted(pinned.items()) if name not in by_hand)
 
     def metrics(self) -> dict[str, float]:
-        """The same for programs."""
+        """Return the same facts as numbers, for programs."""
         found = {}
         for name, met in self._met.items():
             found[labelled("member_tokens_total", member=name)] = float(met.tokens)
@@ -222,7 +222,7 @@ class SealedCircle:
         return SealedPeer(member.name, session, member.key, member.rtt_s, self._own, cloud, gate, channel)
 
     def _is_new(self, name: str, key: bytes) -> bool:
-        """Whether this key of a device was seen never before; it is pinned. Raises as `Pins.check` does."""
+        """Tell whether this key of a device was never seen before, and pin it. Raises as `Pins.check` does."""
         is_new = self._pins.check(name, key)
         if is_new:
             log.warning("a device of the group is new", notice=_of_new(name, key))
@@ -255,7 +255,7 @@ class SealedCircle:
         seat.take(_unpacked(text) if text else None)
 
     def _on_asked(self, box: Sealed, link: Link) -> None:
-        """Of a session that another device leads: an opening, or what comes behind one."""
+        """Handle an envelope of a session that another device leads: an opening, or what follows one."""
         peer = self._followed.get((box.session, box.member))
         if peer is not None:
             try:
@@ -290,7 +290,10 @@ class SealedCircle:
         self._openings.take(opening, peer)
 
     def _check_allowed(self, name: str, key: bytes) -> None:
-        """Raises Forbidden, and as `Pins.check` does. Whom nobody here has named is pinned by no opening."""
+        """Check that drafts may leave for a device.
+
+        Raises Forbidden, and as `Pins.check` does. An opening pins no device that the owner has not named.
+        """
         if name in self._egress.drafts_for:
             self._is_new(name, key)
         elif ANYBODY not in self._egress.drafts_for:
@@ -316,7 +319,7 @@ def _unsealed(peer: SealedPeer, box: Sealed) -> bytes:
 
 
 def _as_it_leaves(message: Message) -> Message:
-    """Documents by the names of their files alone: where they lie on this machine is nobody's business."""
+    """Return a message as it leaves: documents by the names of their files alone, which keeps their folders private."""
     if not isinstance(message, Sources):
         return message
     places = [msgspec.structs.replace(place, document=PurePath(place.document).name) for place in message.places]
@@ -324,7 +327,7 @@ def _as_it_leaves(message: Message) -> Message:
 
 
 def _of_new(name: str, key: bytes) -> str:
-    """The notice that a device was seen for the first time."""
+    """Return the notice that a device was seen for the first time."""
     shown = fingerprint(key)
     text = f"{name} is new in the group, with the fingerprint {shown}, as the cloud tells it"
     return notice_text(f"{text}: compare it with its owner, then run: hocket keys pin {shlex.quote(name)} {shown}")
@@ -336,7 +339,7 @@ def _packed(message: Message) -> bytes:
 
 
 def _unpacked(text: bytes) -> Message:
-    """Raises BadMessage."""
+    """Unpack a message. Raises BadMessage."""
     try:
         frames = msgpack.unpackb(text, max_array_len=wire.MAX_FRAMES, max_bin_len=MAX_BOX_BYTES)
     except (ValueError, msgpack.UnpackException) as error:

@@ -34,7 +34,7 @@ log = structlog.get_logger(__name__)
 
 
 class DecisionRecord(NamedTuple):
-    """One request's record; `id` is its number in hexadecimal digits."""
+    """The record of one request; `id` is its number in hexadecimal digits."""
 
     id: str
     at: str
@@ -43,7 +43,7 @@ class DecisionRecord(NamedTuple):
 
 
 class Decisions:
-    """Keeps records in a file, or nowhere. Nothing here waits for the disk but its own thread."""
+    """The store of records, in a file or nowhere. Only its own thread waits for the disk."""
 
     def __init__(self, path: Path | None, max_records: int = MAX_RECORDS) -> None:
         self._path = path
@@ -53,7 +53,7 @@ class Decisions:
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="decisions")
 
     def keep(self, number: bytes, mode: str, record: Callable[[], Facts]) -> None:
-        """Take what `record` gives now and write it down soon."""
+        """Call `record` now, and write down its result soon."""
         if self._path is None or self._waiting >= MAX_WAITING:
             return
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -62,7 +62,7 @@ class Decisions:
         self._writer.submit(self._write, self._path, decision)
 
     def find(self, number: bytes, found: Callable[[DecisionRecord | HocketError], None]) -> None:
-        """Read a record, behind all that were kept before; `found` is called on another thread."""
+        """Read a record once all earlier ones are written; `found` is called on another thread."""
         self._writer.submit(lambda: found(self._found(number.hex())))
 
     def _found(self, number: str) -> DecisionRecord | HocketError:
@@ -74,7 +74,7 @@ class Decisions:
             return error
 
     def close(self) -> None:
-        """Finish what is to be written."""
+        """Finish writing what is pending."""
         self._writer.shutdown()
 
     def _write(self, path: Path, decision: DecisionRecord) -> None:
@@ -92,12 +92,15 @@ class Decisions:
 
 
 def last(path: Path, number: int) -> list[DecisionRecord]:
-    """The newest records, the newest first. Raises Unavailable where there is no file that can be read."""
+    """Return the newest records, the newest first. Raises Unavailable where there is no file that can be read."""
     return _read(path, _LAST, number)
 
 
 def named(path: Path, prefix: str) -> DecisionRecord:
-    """The record whose number begins so. Raises BadRequest unless there is exactly one, Unavailable as `last`."""
+    """Return the record whose number begins with `prefix`.
+
+    Raises BadRequest unless there is exactly one, Unavailable as `last`.
+    """
     found = _read(path, _NAMED, prefix.lower())
     if not found:
         raise BadRequest(f"no request '{prefix}' is recorded", "see the latest: hocket explain --list")
@@ -107,7 +110,7 @@ def named(path: Path, prefix: str) -> DecisionRecord:
 
 
 def forget(path: Path, ids: Sequence[str] | None) -> int:
-    """Remove the records with these numbers, or all for None, and their text from the file; returns how many.
+    """Remove the records with these numbers, or all for None, and their text from the file; return how many.
 
     Raises Unavailable where there is no file, or it cannot be written.
     """

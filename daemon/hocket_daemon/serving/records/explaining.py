@@ -1,4 +1,4 @@
-"""What is told of an answer afterwards: its decision record, with what left this side for it."""
+"""Explanations of answers: the decision record of each, with what left this side for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .decisions import DecisionRecord, Decisions
 
 
 class Explaining:
-    """Keeps the records of sessions that are over, and reads them to whoever may read their file, too."""
+    """The records of sessions that are over, stored, and sent to clients that may read their file, too."""
 
     def __init__(
         self,
@@ -29,20 +29,20 @@ class Explaining:
         post: Callable[[Callable[[], None]], None],
         sweep: Callable[[], None],
     ) -> None:
-        """`post` runs what it is given on the main thread; `sweep` has `keep` called of all sessions that are over."""
+        """Set up; `post` runs a callable on the main thread, `sweep` has `keep` called for sessions that are over."""
         self._decisions, self._ledger = decisions, ledger
         self._server, self._post, self._sweep = server, post, sweep
 
     def add_to(self, routes: Routes) -> None:
-        """Take what clients ask."""
+        """Register the handler for clients' requests."""
         routes.add([Explain], self._on_explain)
 
     def keep(self, number: bytes, mode: str, record: Callable[[], Facts]) -> None:
-        """A session is over."""
+        """Store the record of a session that is over."""
         self._decisions.keep(number, mode, lambda: self._with_what_left(record()))
 
     def _with_what_left(self, record: Facts) -> Facts:
-        """Bytes of each class, and the seconds from the first of all to the first and the last of it."""
+        """Add what left: bytes of each class, and seconds from the first of all to its first and its last message."""
         trail = self._ledger.trail(record.get("sessions", []))
         began_s = trail[0].first_s if trail else 0.0
         left: list[dict[str, Any]] = [

@@ -1,4 +1,4 @@
-"""Where an answer comes from: the part of each passage in the probability of the tokens that were chosen. Pure.
+"""Sources of an answer: the share of each passage in the probability of the tokens that were chosen. Pure.
 
 A token is drawn from one party's distribution, or from a mixture of several ones', each a mixture of its passages'. So
 the part of a passage is that of its party, which the asked side knows, times its part within the party, which only
@@ -30,7 +30,7 @@ _SCALE = 65_535  # what two bytes hold
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """Where one token comes from: this side's part in the mixture, and each row's part within the side, if known.
+    """The origin of one token: this side's part in the mixture, and each row's part within the side, if known.
 
     `ranking` is the token's in the mixture, where it is known and wanted.
     """
@@ -42,7 +42,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PeerSources:
-    """What the other side says of its passages."""
+    """The other side's report on its passages."""
 
     places: list[Place]
     rows: Table
@@ -51,7 +51,7 @@ class PeerSources:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contribution:
-    """Another party: its part in each token, and what it says of its passages; `device` names another device."""
+    """A party other than this side: its part in each token, and its report; `device` names a device of the group."""
 
     side: Side
     device: str
@@ -60,7 +60,7 @@ class Contribution:
 
 
 def table(traces: Sequence[Trace], passages: int) -> Table:
-    """The parts within this side."""
+    """Return the passages' parts within this side, [tokens, passages]."""
     rows = np.zeros((len(traces), passages))
     for row, trace in zip(rows, traces, strict=True):
         if trace.rows is not None and passages:  # without passages the row is the bare question's
@@ -69,23 +69,23 @@ def table(traces: Sequence[Trace], passages: int) -> Table:
 
 
 def places_of(side: Side, passages: Sequence[Passage]) -> list[Origin]:
-    """Where the passages of the asked side stand."""
+    """Return the origins of the asked side's passages."""
     return [_own_origin(side, passage) for passage in passages]
 
 
 def shares_of(trace: Trace, passages: int) -> list[float]:
-    """In one token: of each of this side's passages, and of all of the other side's together."""
+    """Return the shares in one token: of each of this side's passages, and of the whole other side."""
     rows = trace.rows if trace.rows is not None and len(trace.rows) == passages else np.zeros(passages)
     return [*(trace.part * rows).tolist(), 1.0 - trace.part]
 
 
 def encode(rows: Table) -> bytes:
-    """As it travels, to within 2^-16."""
+    """Encode parts for the wire, to within 2^-16."""
     return np.rint(rows * _SCALE).astype(">u2").tobytes()
 
 
 def decode(data: bytes, tokens: int, passages: int) -> Table:
-    """The inverse of `encode`. Raises BadMessage for data of another length."""
+    """Decode parts, as the inverse of `encode`. Raises BadMessage for data of another length."""
     if len(data) != 2 * tokens * passages:
         raise BadMessage("sources of the wrong length")
     rows = np.frombuffer(data, ">u2").astype(np.float64).reshape(tokens, passages)
@@ -101,9 +101,10 @@ def sources_message(
     *,
     side: Side,
 ) -> Sources:
-    """What `side` says of the tokens of `traces`, which are the first of `chain`; `lacks` is told their ids.
+    """Return the report of `side` on the tokens of `traces`, the first ones of `chain`; `lacks` gets their ids.
 
-    A cloud tells where in its file a passage stands, a device the file's name alone: a heading is text of its owner's.
+    A cloud reports where in its file a passage is; a device reports only the file's name, since a heading is text of
+    its owner's.
     """
     return Sources(
         session=session,
@@ -116,7 +117,7 @@ def sources_message(
 
 
 def peer_sources(message: Sources, chain: PrefixChain) -> PeerSources | None:
-    """What the other side says of its passages; None where it has other tokens. Raises BadMessage."""
+    """Return the other side's report on its passages; None where it has other tokens. Raises BadMessage."""
     if message.tokens > len(chain) or chain.at(message.tokens) != message.digest:
         return None
     rows = decode(message.payload, message.tokens, len(message.places))
@@ -124,7 +125,7 @@ def peer_sources(message: Sources, chain: PrefixChain) -> PeerSources | None:
 
 
 def sourced(side: Side, passages: Sequence[Passage], traces: Sequence[Trace], reported: PeerSources | None) -> Sourced:
-    """The sources of an answer of these tokens, on the side that was asked; `reported` is what the other one says."""
+    """Return the sources of an answer on the side that was asked; `reported` is the other side's report."""
     rest = Contribution(other(side), "", [1.0 - trace.part for trace in traces], reported)
     return sourced_by_all(side, passages, traces, [rest])
 
@@ -132,7 +133,7 @@ def sourced(side: Side, passages: Sequence[Passage], traces: Sequence[Trace], re
 def sourced_by_all(
     side: Side, passages: Sequence[Passage], traces: Sequence[Trace], others: Sequence[Contribution]
 ) -> Sourced:
-    """The same with any number of other parties. The best MAX_ORIGINS are named."""
+    """Return the sources of an answer with any number of other parties. The best MAX_ORIGINS are named."""
     told = [each for each in others if each.sources is not None]
     if not traces or not (passages or told):
         return UNSOURCED
@@ -155,7 +156,7 @@ def sourced_by_all(
 
 
 def _of_party(told: Contribution) -> tuple[list[Origin], Table]:
-    """Its passages, and last what it does not tell; [tokens, those] sum to its parts."""
+    """Return a party's origins, last the unreported rest, and shares [tokens, origins] that sum to its parts."""
     reported, parts = told.sources, np.array(told.parts)[:, None]
     places = reported.places if reported is not None else []
     origins = [_origin(told.side, place, told.device) for place in (*places, Place(document="", ordinal=0))]
@@ -166,13 +167,13 @@ def _of_party(told: Contribution) -> tuple[list[Origin], Table]:
 
 
 def _lacked(told: Sequence[Contribution]) -> list[Span]:
-    """The words that none of them supports."""
+    """Return the words that no reporting party supports."""
     first, *others = [each.sources.unsupported for each in told if each.sources is not None] or [()]
     return [span for span in first if all(span in other for other in others)]
 
 
 def place_of(passage: Passage, *, place: str) -> Place:
-    """Where a passage stands, as it is told; what another device has told is named by its document alone."""
+    """Return the place of a passage as it is reported; one from another device is named by its document alone."""
     return Place(
         document=passage.document,
         ordinal=passage.ordinal,
@@ -184,7 +185,7 @@ def place_of(passage: Passage, *, place: str) -> Place:
 
 
 def _places(passage: Passage) -> list[Place]:
-    """Its own, and those of the passages whose texts stand behind its own."""
+    """Return the passage's own place, and those of the passages whose texts are appended to its own."""
     return [place_of(passage, place=passage.place), *passage.led]
 
 
@@ -193,13 +194,13 @@ def _shown(place: Place, side: Side) -> Place:
 
 
 def _of_documents(rows: Table, passages: Sequence[Passage]) -> Table:
-    """The parts of rows, [tokens, passages], as those of all their places, which share a row's part evenly."""
+    """Spread the parts of rows, [tokens, passages], evenly over all places of each row."""
     counts = [1 + len(passage.led) for passage in passages]
     return np.asarray(np.repeat(rows / np.array(counts, float), counts, axis=1))
 
 
 def _own_origin(side: Side, passage: Passage) -> Origin:
-    """Of a passage found on this side."""
+    """Return the origin of a passage found on this side."""
     return _origin(side, place_of(passage, place=passage.place))
 
 
@@ -217,6 +218,6 @@ def _origin(side: Side, place: Place, device: str = "") -> Origin:
 
 
 def _behind(reported: PeerSources | None, tokens: int) -> Table:
-    """What was told, for all tokens."""
+    """Return the reported parts, with zeros for tokens that were not reported."""
     rows = reported.rows[:tokens] if reported is not None else np.zeros((0, 0))
     return np.pad(rows, ((0, tokens - len(rows)), (0, 0)))

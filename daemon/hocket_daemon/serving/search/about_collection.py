@@ -113,7 +113,7 @@ def _asked(kind: Kind, found: re.Match[str]) -> Asked:
 
 
 def files_named(name: str, documents: Sequence[str]) -> list[str]:
-    """The documents of a file's name, with its suffix or without."""
+    """Return the documents whose file has that name, with its suffix or without."""
     wanted = name.casefold()
     whole = [each for each in documents if PurePath(each).name.casefold() == wanted or each == name]
     return whole or [each for each in documents if PurePath(each).stem.casefold() == wanted]
@@ -156,7 +156,7 @@ _GERMAN = _Phrases(
 
 
 def answer(asked: Asked, found: Surveyed) -> str:
-    """A count or a list as a sentence, with the names of the first MAX_NAMED files."""
+    """Return a count or a list as a sentence, with the names of the first MAX_NAMED files."""
     phrases = _GERMAN if asked.german else _ENGLISH
     forms = phrases[3:6] if asked.text else phrases[:3]
     form = forms[2] if not found.total else forms[0] if found.total == 1 else forms[1]
@@ -178,6 +178,6 @@ def _joined(parts: Sequence[str], phrases: _Phrases) -> str:
 
 
 def _short(names: Sequence[str]) -> Callable[[str], str]:
-    """Files by their names, and with their folders where two have the same one."""
+    """Return a function that shortens documents to their file names, or keeps the whole path where two share one."""
     files = [PurePath(name).name for name in names]
     return lambda name: name if files.count(PurePath(name).name) > 1 else PurePath(name).name

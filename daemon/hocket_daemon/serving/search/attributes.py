@@ -1,8 +1,8 @@
-"""Details that questions ask for by a word of their own, and what a passage must have to tell one. Pure.
+"""Details that questions ask for by their own word, and what a passage must contain to answer one. Pure.
 
-A small model that is asked for the fax number of a firm gives its telephone number. Whether a passage answers a
-question is not known here; that none can, is, where a detail has few names and a shape of its own: a passage without
-the word, its likes, or a thing of that shape tells nothing of it. What passages may say in other words is left alone.
+A small model that is asked for the fax number of a firm gives its telephone number. This module cannot tell whether a
+passage answers a question. It can tell that none does, where a detail has few names and a shape of its own: a passage
+without such a name, and without a thing of that shape, has no answer. Details with many other words are left alone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CHANNELS = "instagram|facebook|twitter|linkedin|whatsapp|skype|tiktok|youtube|t
 
 
 class Attribute(NamedTuple):
-    """A detail: how it is asked for, what tells of it, and whether the name of somebody may be it."""
+    """A detail: the pattern that asks for it, the one that answers it, and whether somebody's name may answer it."""
 
     name: str
     asked: re.Pattern[str]
@@ -98,7 +98,7 @@ ATTRIBUTES = (
 
 
 def untold_line(prompt: Prompt, found: Passages) -> str:
-    """What to tell where a detail is asked for that no passage tells of; empty elsewhere, and where there is none."""
+    """Return the notice that no passage tells a detail that is asked for; empty elsewhere, and without passages."""
     if not found.passages:
         return ""
     said = [part for turn in prompt.turns for part in (turn.query, turn.answer)]
@@ -108,7 +108,7 @@ def untold_line(prompt: Prompt, found: Passages) -> str:
 
 
 def untold(query: str, texts: Iterable[str]) -> str:
-    """The detail that `query` asks for and none of `texts` can tell; empty where there is none, or one may."""
+    """Return the detail that `query` asks for and none of `texts` can tell; empty where there is none, or one may."""
     asked = [each for each in ATTRIBUTES if each.asked.search(query)]
     if not asked:
         return ""
@@ -121,7 +121,7 @@ def _tells(attribute: Attribute, text: str, query: str) -> bool:
 
 
 def _names_somebody(text: str, query: str) -> bool:
-    """Whether a text has a name that the question has not."""
+    """Tell whether a text has a name that the question has not."""
     known = {word.casefold() for word in _WORD.findall(query)}
     names = (found.casefold().removesuffix("'s").removesuffix("’s") for found in _NAME.findall(text))
     return any(name not in known and not _NO_NAME.fullmatch(name) for name in names)

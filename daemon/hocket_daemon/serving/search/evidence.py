@@ -1,4 +1,4 @@
-"""Whether anything that was read is about the question, or could be, and what a reader is told otherwise. Pure."""
+"""Tests of whether anything that was read is about the question, and the notices for a reader if not. Pure."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ OFF = 0.0  # the bound up to which nothing is said of any question
 
 
 def unknown_answer(query: str) -> str:
-    """Return what a question is answered with that nothing is known of, in its language, or else in English."""
+    """Return the answer to a question that nothing is known about, in its language, or else in English."""
     return _IN_LANGUAGES.get(language_of(query), UNKNOWN)
 
 
 def scores_of(found: Passages) -> list[tuple[str, float]]:
-    """Scorer and evidence, none where there is no passage."""
+    """Return the scorer and the best score, as a list that is empty without a passage."""
     return [(found.scorer, nearest(found))] if found.passages else []
 
 
@@ -40,12 +40,12 @@ def nearest(found: Passages) -> float:
 
 
 def is_about(found: Passages, minimum: float) -> bool:
-    """Tell whether a passage scores `minimum`, in [0, 1]; of scorers of another scale none does."""
+    """Tell whether a passage scores at least `minimum`, in [0, 1]; for scorers of another scale none does."""
     return found.scorer.startswith(_CALIBRATED) and nearest(found) >= minimum
 
 
 def doubt(found: Sequence[tuple[str, float]], minimum: float) -> str:
-    """Say that no passage scores `minimum`, in [0, 1]; empty where one does, and for scorers of another scale."""
+    """Return the notice that no passage scores `minimum`, in [0, 1]; empty if one does, or on another scale."""
     if not found or not all(scorer.startswith(_CALIBRATED) for scorer, _ in found):
         return ""
     best = max(score for _, score in found)
@@ -84,5 +84,5 @@ _SMALL_TALK = re.compile(rf"(?:{_SAID})(?: (?:{_SAID}))*")
 
 
 def is_small_talk(query: str) -> bool:
-    """Whether it is about no document: nothing but greetings, thanks and the like, in one of nine languages."""
+    """Tell whether a question is small talk: nothing but greetings, thanks and the like, in one of nine languages."""
     return _SMALL_TALK.fullmatch(_worded(query)) is not None

@@ -1,4 +1,4 @@
-"""The forms in which a question of a conversation is searched: the question, and what those before it are about.
+"""Search forms of a question in a conversation: the question, and what those before it are about.
 
 "And when does it close?" is searched with words of the questions before it, the latest first, and counts twice beside
 them; alone, since the conversation may have come to something else; and joined with all questions before it. The
@@ -32,22 +32,22 @@ _WORD = re.compile(r"\w+")
 
 
 class Found(NamedTuple):
-    """Passages, and the form of the question that their scores are of."""
+    """Passages, and the form of the question that they were scored against."""
 
     text: str
     passages: Passages
 
 
 def search_text(prompt: Prompt) -> str:
-    """The form that is searched where one search has to do."""
+    """Return the form to search with where a single search must do."""
     return search_texts(prompt)[:2][-1]
 
 
 def search_texts(prompt: Prompt) -> list[str]:
-    """The query itself, and behind it, where it refers to turns before it, its two other forms, each once.
+    """Return the query and, if it refers to turns before it, its two other forms after it, each once.
 
     These are the query with words of earlier questions, and the latest of these joined with it. None is longer than a
-    question may be. What a model has made of query and turns is searched instead.
+    question may be. If a model has rewritten the query, the rewritten one is the only form.
     """
     if prompt.sought:
         return [prompt.sought]
@@ -58,7 +58,7 @@ def search_texts(prompt: Prompt) -> list[str]:
 
 
 def _joined(prompt: Prompt, query: str) -> str:
-    """The latest questions in their order, as many as JOINED_CHARS hold, and the query behind them."""
+    """Return the query after the latest questions in their order, as many as JOINED_CHARS hold."""
     joined = query
     for turn in reversed(prompt.turns):
         if len(joined) + len(turn.query) >= JOINED_CHARS:
@@ -68,7 +68,7 @@ def _joined(prompt: Prompt, query: str) -> str:
 
 
 def _words_before(prompt: Prompt) -> list[str]:
-    """Those of earlier questions that tell something and that this one has not, the latest first."""
+    """Return the telling words of earlier questions that this one has not, the latest first."""
     said = set(telling_words(prompt.query))
     earlier = telling_words(" ".join(turn.query for turn in reversed(prompt.turns)))
     number = WORDS_MEANT if _has_pronoun(prompt.query) else WORDS_BEFORE
@@ -76,7 +76,7 @@ def _words_before(prompt: Prompt) -> list[str]:
 
 
 def refers(question: str) -> bool:
-    """Whether it cannot be understood without what was said before: by a pronoun, how it begins, or few words."""
+    """Tell whether a question needs what was said before: by a pronoun, how it begins, or few words."""
     few = len(telling_words(question)) < FEWEST_WORDS
     return few or _has_pronoun(question) or _GOING_ON.match(question) is not None
 

@@ -1,4 +1,4 @@
-"""Passages from further away than the own documents, as a session asks for them."""
+"""Passages from beyond this side's own documents, as a session asks for them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Find = Callable[[Callable[[Passages | HocketError], None]], Callable[[], None]] 
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What was found, which devices were taken to know more, best first, and what a reader should know of them."""
+    """The passages found, the devices taken to know more, best first, and notices for the reader."""
 
     passages: Passages
     matched: list[str]
@@ -26,21 +26,21 @@ class Gathered:
 
 
 class Gatherer(Protocol):
-    """Asks others of the asker's group."""
+    """A search that also asks the other devices of the client's group."""
 
     def gather(
         self, peer: Peer, question: str, k: int, scorer: str, done: Callable[[Gathered | HocketError], None]
     ) -> Callable[[], None]:
-        """The best `k` passages for a question of `peer`, by `scorer` where there is one: `done` gets them in time.
+        """Find the best `k` passages for a question of `peer`, by `scorer` if given: `done` gets them in time.
 
-        What comes back ends it: nobody waits any more.
+        Returns a function that ends the search, for when nobody waits any more.
         """
 
 
 def gathering(
     gatherer: Gatherer, peer: Peer, question: str, k: int, *, scorer: str, take: Callable[[Gathered], None]
 ) -> Find:
-    """Look so for passages; `take` gets all that was gathered before they are told."""
+    """Return a Find that gathers so; `take` gets the whole result before the passages are handed on."""
 
     def find(done: Callable[[Passages | HocketError], None]) -> Callable[[], None]:
         def gathered(outcome: Gathered | HocketError) -> None:
@@ -56,4 +56,4 @@ def gathering(
 
 
 def nothing() -> None:
-    """What ends a search that has not begun."""
+    """Do nothing: the end of a search that has not begun."""

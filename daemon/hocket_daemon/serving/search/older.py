@@ -1,4 +1,4 @@
-"""Notes that were left out for newer ones, as a reader is told of them. Pure."""
+"""Notices about notes that were left out for newer ones. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hocket_bus.messages import Older, Passages
 
 
 def left_out(found: Passages | None) -> list[str]:
-    """A line for each document that was left out."""
+    """Return a line for each document that was left out."""
     return list(dict.fromkeys(map(_line, found.older))) if found is not None else []
 
 

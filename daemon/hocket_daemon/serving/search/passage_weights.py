@@ -1,4 +1,4 @@
-"""From retrieval scores to the weights of passages within a side (DRAGON §4.1, A.1), and what they explain."""
+"""Weights of passages within a side from their retrieval scores (DRAGON §4.1, A.1), and what passages explain."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def weigh(
     *,
     least: float = LEAST,
 ) -> tuple[list[float], float | None]:
-    """The documents' weights, softmax(R/τ), and log h = logsumexp(R/τ); no documents: no weights and None.
+    """Return the documents' weights, softmax(R/τ), and log h = logsumexp(R/τ); without documents [] and None.
 
     With `likelihoods`, [documents, tokens], each weight is multiplied by the document's part in the question. A weight
     below `least` times the largest is 0, and the others then sum to 1; log h is of all of them.
@@ -34,7 +34,7 @@ def weigh(
 
 
 def _without_light(weights: NDArray[np.float64], least: float) -> NDArray[np.float64]:
-    """Not relative to 1 but to the heaviest, which so stays, as do any number of equal ones."""
+    """Set weights below `least` times the heaviest one to 0 and rescale the others; any number of equal ones stay."""
     light = weights < least * weights.max()
     if not light.any():
         return weights
@@ -43,7 +43,7 @@ def _without_light(weights: NDArray[np.float64], least: float) -> NDArray[np.flo
 
 
 def parts(likelihoods: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How much of a text each document explains, summing to 1, from the logs of its tokens, [documents, tokens].
+    """Return how much of a text each document explains, summing to 1, from its tokens' logs, [documents, tokens].
 
     They are the weights of the mixture of the documents' distributions that makes the text likeliest, by expectation
     maximisation from equal ones (Dempster, Laird and Rubin 1977), and no less than about MIN_PART.
@@ -57,5 +57,5 @@ def parts(likelihoods: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def explained(likelihoods: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The natural logs of the text's tokens under the mixture of the documents by their `parts`, [tokens]."""
+    """Return the natural logs of the text's tokens under the mixture of the documents by their `parts`, [tokens]."""
     return np.asarray(np.log(parts(likelihoods) @ np.exp(likelihoods)))

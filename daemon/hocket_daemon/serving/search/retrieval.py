@@ -1,7 +1,7 @@
-"""What a daemon asks of its retrieval daemon for its sessions: passages, scores of passages found before, extracts.
+"""Requests to the retrieval daemon for sessions: passages, scores of passages found before, extracts.
 
-The keys for which it asks take turns, and each has a few requests under way at most. What nobody waits for any more is
-dropped, here or there; it counts as under way until that is answered.
+The keys for which it asks take turns, and each has a few requests under way at most. A request that nobody waits for
+any more is dropped, here or there; it counts as under way until it is answered.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ NO_PASSAGES = Passages(request=bytes(16), passages=[], scorer="", scorers=[], do
 
 @dataclass(slots=True, eq=False)
 class _Lookup:
-    """What was asked for which key, whom to tell, and until when."""
+    """A request, the key that it is for, the callback for its answer, and its deadlines."""
 
     user: str
     asked: Asked
@@ -75,7 +75,7 @@ class _Lookup:
 
 
 class Lookups:
-    """Asks for one session; what is under way when it is closed is dropped."""
+    """The requests of one session; those under way when it is closed are dropped."""
 
     def __init__(self, client: RetrievalClient, user: str) -> None:
         self._client = client
@@ -96,7 +96,7 @@ class Lookups:
     ) -> None:
         """Search for what `prompt` asks; `done` gets, once and within a deadline, what is found or an error.
 
-        `bridge` is what the other side has found; it takes that many `steps`.
+        `bridge` is what the other side has found; the search takes that many `steps`.
         """
         texts = search_texts(prompt)
 
@@ -130,17 +130,17 @@ class Lookups:
     def score(
         self, query: str, passages: list[Passage], scorer: str, done: Callable[[list[float] | HocketError], None]
     ) -> None:
-        """The same for the scores of passages found before."""
+        """Score passages found before; `done` gets the scores or an error, within a deadline."""
         places = [Place(document=passage.document, ordinal=passage.ordinal) for passage in passages]
         ranks = [passage.rank for passage in passages]
         self.ask(Score(request=os.urandom(16), query=query, places=places, scorer=scorer, ranks=ranks), done)
 
     def extract(self, query: str, k: int, sentences: int, done: Callable[[Extracted | HocketError], None]) -> None:
-        """The same for the sentences nearest the query."""
+        """Extract the sentences nearest the query; `done` gets them or an error, within a deadline."""
         self.ask(Extract(request=os.urandom(16), query=query, k=k, sentences=sentences), done)
 
     def ask(self, asked: Asked, done: Callable[[Any], None]) -> None:
-        """Ask anything; `done` gets the answer, of Scores the numbers alone, or an error, within a deadline."""
+        """Send a request; `done` gets the answer (of Scores the numbers alone) or an error, within a deadline."""
 
         def end(outcome: object) -> None:
             self._asked.discard(asked.request)
@@ -150,7 +150,7 @@ class Lookups:
         self._client.ask(self._user, asked, end)
 
     def close(self) -> None:
-        """Nobody waits any more."""
+        """Drop all requests: nobody waits for them any more."""
         for request in self._asked:
             self._client.drop(request)
         self._asked.clear()
@@ -172,7 +172,7 @@ class RetrievalClient:
         self._settled_s = time.monotonic() + RESTART_S
 
     def lookups(self, user: str) -> Lookups:
-        """For one session, on behalf of the key `user`."""
+        """Return the lookups of one session, on behalf of the key `user`."""
         return Lookups(self, user)
 
     def ask(self, user: str, asked: Asked, done: Callable[[Any], None]) -> None:
@@ -186,7 +186,7 @@ class RetrievalClient:
         self._send_next()
 
     def drop(self, request: bytes) -> None:
-        """Nobody waits for it any more."""
+        """Drop a request: nobody waits for it any more."""
         lookup = self._lookups.get(request)
         if lookup is None:
             return
@@ -197,7 +197,7 @@ class RetrievalClient:
             self._end(lookup)
 
     def on_reply(self, event: Received) -> None:
-        """A reply; those to nobody's question are ignored."""
+        """Handle a reply; one to an unknown request is ignored."""
         message = event.message
         assert isinstance(message, Answer | Error)
         lookup = self._under_way.get(message.request)
@@ -209,7 +209,7 @@ class RetrievalClient:
             self._end(lookup, message.scores if isinstance(message, Scores) else message)
 
     def on_up(self) -> None:
-        """The retrieval daemon is there, perhaps another one than before: what was under way is asked again."""
+        """Ask again what was under way: the retrieval daemon is there, perhaps another one than before."""
         self._was_up = True
         self._restart()
         for lookup in list(self._under_way.values()):
@@ -219,7 +219,10 @@ class RetrievalClient:
                 self._link.send(lookup.asked)
 
     def on_down(self) -> None:
-        """It has gone, or is not there yet. A reader in the middle of an answer does not wait long for scores."""
+        """Note that the retrieval daemon is away.
+
+        Scores then wait only briefly, since a reader in the middle of an answer needs them.
+        """
         if self._was_up:
             self._restart()
         self._was_up, latest_s = False, time.monotonic() + WAIT_DOWN_S
@@ -229,11 +232,11 @@ class RetrievalClient:
 
     @property
     def due_s(self) -> float:
-        """When `tick` is next needed."""
+        """The time, on the monotonic clock, at which `tick` is next needed."""
         return min((min(each.deadline_s, each.again_s) for each in self._lookups.values()), default=inf)
 
     def tick(self, now: float) -> None:
-        """End what has waited too long, and ask again what the retrieval daemon could not answer yet."""
+        """End requests that have waited too long, and repeat those that the retrieval daemon could not answer yet."""
         for lookup in list(self._lookups.values()):
             if now >= lookup.deadline_s:
                 missing = Unavailable(f"{self._where} does not answer", "start it: hocket retrieval --config FILE")
@@ -255,7 +258,10 @@ class RetrievalClient:
             self._put_off(lookup)
 
     def _put_off(self, lookup: _Lookup) -> float:
-        """A search waits for a retrieval daemon that is starting, scores do not; until when it may be asked again."""
+        """Extend a search's deadline while the retrieval daemon may be starting, and return until when to ask it again.
+
+        Other requests are not extended: 0 is returned.
+        """
         if not isinstance(lookup.asked, Search):
             return 0.0
         until_s = min(self._settled_s, lookup.last_s)
@@ -268,7 +274,7 @@ class RetrievalClient:
             self._link.send(lookup.asked)
 
     def _busy(self) -> set[str]:
-        """The keys that have as much under way as they may."""
+        """Return the keys that have as many requests under way as they may."""
         asking = Counter(each.user for each in self._under_way.values())
         return {user for user, requests in asking.items() if requests >= UNDER_WAY_KEY}
 

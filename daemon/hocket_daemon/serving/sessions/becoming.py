@@ -1,4 +1,4 @@
-"""A session that is another one as soon as it is known which."""
+"""A session that turns into another one as soon as it is known which."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..stream.reply import Reply, late
 
 
 class Becoming:
-    """The Session; who derives from it calls `_become` once, and ends in `_stop` what that waits for."""
+    """The base of such a Session; a subclass calls `_become` once, and ends in `_stop` what that waits for."""
 
     def __init__(self, ask: Ask, reply: Reply) -> None:
         self._ask, self._reply = ask, reply
@@ -24,26 +24,26 @@ class Becoming:
 
     @property
     def id(self) -> bytes:
-        """That of what it became."""
+        """The number of the session that it became; before that, one of its own."""
         return self._inner.id if self._inner is not None else self._number
 
     @property
     def closed(self) -> bool:
-        """Whether that is over."""
+        """Tell whether the session that it became is over, or this one if it ended before."""
         return self._inner.closed if self._inner is not None else self._closed
 
     def receive(self, message: Message) -> None:
-        """For what it became."""
+        """Pass a message on to the session that it became."""
         if self._inner is not None:
             self._inner.receive(message)
 
     def on_peer(self, up: bool, reason: HocketError | None) -> None:
-        """For what it became, which looks by itself when it begins."""
+        """Report the other side's state to the session that it became, which looks by itself when it begins."""
         if self._inner is not None:
             self._inner.on_peer(up, reason)
 
     def due_s(self) -> float:
-        """The reader's deadline, or what it became needs."""
+        """Return the time that the session it became needs; before that, the reader's deadline."""
         return self._inner.due_s() if self._inner is not None else inf if self._closed else self._reply.deadline_s
 
     def tick(self, now: float) -> None:
@@ -54,7 +54,7 @@ class Becoming:
             self.fail(late(self._ask))
 
     def cancel(self) -> None:
-        """Nobody waits any more."""
+        """Stop: nobody waits any more."""
         if self._inner is not None:
             self._inner.cancel()
         elif not self._closed:
@@ -70,7 +70,7 @@ class Becoming:
             self._close()
 
     def record(self) -> Facts:
-        """Of what it became."""
+        """Return the record of the session that it became; before that, the question."""
         return self._inner.record() if self._inner is not None else question_of(self._ask)
 
     def _become(self, begun: Callable[[], Session]) -> None:
@@ -82,7 +82,7 @@ class Becoming:
             self.fail(error)
 
     def _stop(self) -> None:
-        """End what is waited for."""
+        """End what the session waits for."""
 
     def _close(self) -> None:
         self._closed = True

@@ -1,4 +1,4 @@
-"""A question on the side that was asked: its deadline and its one end, whatever way of answering leads there."""
+"""A question on the side that was asked: its deadline and its single end, whichever way it is answered."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..stream.reply import Reply, Sourced, late
 class Leading(ABC):
     """A session that publishes an answer.
 
-    Behind the last token it may wait for what the other side tells of its sources, and for nothing else: whatever comes
+    After the last token it may wait for the other side's report on its sources, and for nothing else. Whatever comes
     then, silence, an error or a reader who has left, the answer ends as it was written.
     """
 
@@ -31,14 +31,14 @@ class Leading(ABC):
         self._sources_by_s = inf
 
     def on_peer(self, up: bool, reason: HocketError | None) -> None:
-        """The other side can be reached, or cannot."""
+        """Note that the other side can be reached, or cannot."""
         if not self._written:
             self._on_peer(up, reason)
         elif not up:
             self._conclude(self._written)
 
     def due_s(self) -> float:
-        """When `tick` is next needed."""
+        """Return the time at which `tick` is next needed."""
         return min(self._reply.deadline_s, self._sources_by_s if self._written else self._due_s())
 
     def tick(self, now: float) -> None:
@@ -51,7 +51,7 @@ class Leading(ABC):
             self._on_time(now)
 
     def cancel(self) -> None:
-        """The reader wants no more."""
+        """Stop: the reader wants no more."""
         self._conclude(self._written or "cancelled")
 
     def fail(self, error: HocketError) -> None:
@@ -63,7 +63,7 @@ class Leading(ABC):
             self._end(error.code, whole=False)
 
     def _await_sources(self, finish: Finish, until_s: float) -> None:
-        """The answer is written, and ends when the other side has told its sources, or at `until_s`."""
+        """Mark the answer as written; it ends when the other side has reported its sources, or at `until_s`."""
         self._written, self._sources_by_s = finish, until_s
 
     def _conclude(self, finish: Finish) -> None:
@@ -76,9 +76,10 @@ class Leading(ABC):
             self._end(finish, whole=finish != "cancelled")
 
     def _doubt(self, line: str, *, begun: bool) -> None:
-        """Nothing that was found is about the question, as `line` says, unless it is empty.
+        """Act on the doubt in `line`, that nothing found is about the question; do nothing if it is empty.
 
-        What comes of that was asked for; an answer that has `begun` is marked, since it cannot be taken back.
+        The client has chosen what follows (`unknown`); an answer that has `begun` is marked, since it cannot be taken
+        back.
         """
         unknown = self._reply.ask.unknown
         if not line:
@@ -103,11 +104,11 @@ class Leading(ABC):
 
     @abstractmethod
     def _on_peer(self, up: bool, reason: HocketError | None) -> None:
-        """The other side can be reached, or cannot, while the answer is being written."""
+        """Note that the other side can be reached, or cannot, while the answer is being written."""
 
     @abstractmethod
     def _due_s(self) -> float:
-        """When `_on_time` is next needed."""
+        """Return the time at which `_on_time` is next needed."""
 
     @abstractmethod
     def _on_time(self, now: float) -> None:
@@ -115,15 +116,15 @@ class Leading(ABC):
 
     @abstractmethod
     def _result(self) -> tuple[Outcome, Sourced, int]:
-        """What the answer ends with: the mode's account, its sources, and how many tokens were read for it here."""
+        """Return the answer's result: the mode's account, its sources, and how many tokens were read for it here."""
 
     @abstractmethod
     def _readers(self) -> list[str]:
-        """Who elsewhere has read the question and the whole answer."""
+        """Return who elsewhere has read the question and the whole answer."""
 
     @abstractmethod
     def _close(self, reason: str, *, whole: bool) -> None:
-        """The stream has ended, and the answer is `whole` or was left: tell the other side, and free what is held.
+        """Tell the other side that the stream has ended, the answer `whole` or abandoned, and free what is held.
 
         Where the other side's sources were awaited, it was told already.
         """

@@ -1,4 +1,4 @@
-"""What clients send: a question is checked, given a place and a stream, and handed to its mode.
+"""Clients' messages: a question is checked, given a place and a stream, and handed to its mode.
 
 Streams are opened here, found by their owner, read on, and let go of.
 """
@@ -29,32 +29,32 @@ from .surveying import Surveying
 
 
 class Streams:
-    """Every stream of a daemon, in work or ended a short while ago."""
+    """The streams of a daemon, in progress or ended a short while ago."""
 
     def __init__(self, server: Server, log_bytes: int) -> None:
-        """`log_bytes` is what a stream may keep at most."""
+        """Limit the events that are stored of each stream to `log_bytes`."""
         self._server = server
         self._log_bytes = log_bytes
         self._in_work: dict[bytes, Stream] = {}
         self._ended = Ended(log_bytes)
 
     def check_new(self, request: bytes) -> None:
-        """Raises BadRequest for the number of a request that there is, or was a short while ago."""
+        """Check that a request's number is new. Raises BadRequest if it is in use, or was a short while ago."""
         if self._get(request) is not None:
             raise BadRequest("that request is another client's", "choose its number at random")
 
     def open(self, ask: Ask, route: bytes, user: str) -> Stream:
-        """A stream for `ask`, which is new."""
+        """Open a stream for `ask`, which is new."""
         stream = Stream(ask, route, user, self._server.publish, self._log_bytes, ended=self._on_end)
         self._in_work[ask.request] = stream
         return stream
 
     def of(self, request: bytes) -> Stream:
-        """The stream of a request in work."""
+        """Return the stream of a request in progress."""
         return self._in_work[request]
 
     def find(self, request: bytes, event: Received) -> Stream | None:
-        """The stream of `request`, if it belongs to the sender of `event`, who is reached where that came from."""
+        """Return the stream of `request` if the sender of `event` owns it, and reply to where that came from."""
         stream = self._get(request)
         if stream is None or stream.user != event.user:
             return None
@@ -62,7 +62,7 @@ class Streams:
         return stream
 
     def read_on(self, event: Received, message: Resume | Credit) -> None:
-        """What a reader says of its place in a stream; it is told when the next event it needs is gone."""
+        """Handle a reader's position in a stream; reply if the stream or the next event that it needs is gone."""
         stream = self.find(message.request, event)
         reply: Message | None = None
         if stream is None or stream.topic != message.topic:
@@ -74,15 +74,15 @@ class Streams:
             self._server.send(event.route, reply)
 
     def in_work(self) -> Iterator[Stream]:
-        """Those that have not ended."""
+        """Return an iterator over the streams that have not ended."""
         return iter(self._in_work.values())
 
     def unread(self, silence_s: float) -> set[bytes]:
-        """The requests in work whose client has said nothing at all for `silence_s`."""
+        """Return the requests in progress whose client has said nothing at all for `silence_s`."""
         return {stream.request for stream in self.in_work() if self._server.silence_s(stream.route) > silence_s}
 
     def forget(self) -> None:
-        """Let go of those that ended long enough ago, the oldest also sooner when they keep too much together."""
+        """Drop streams that ended long enough ago, and the oldest ones sooner if they all store too much together."""
         self._ended.forget(time.monotonic())
 
     def _get(self, request: bytes) -> Stream | None:
@@ -93,17 +93,17 @@ class Streams:
 
 
 class TakingDaemon(Protocol):
-    """The daemon, as far as whatever clients ask of it knows it."""
+    """The daemon as seen by the services that take clients' requests."""
 
     def check_taking(self) -> None:
-        """Raises Unavailable while it is stopping."""
+        """Check that new work is taken. Raises Unavailable while the daemon is stopping."""
 
 
 class AnsweringDaemon(TakingDaemon, Protocol):
-    """The daemon, as far as requests know it."""
+    """The daemon as seen by Requests."""
 
     def peer(self) -> Peer | None:
-        """The other side for a client's question; None where there is none."""
+        """Return the other side for a client's question; None where there is none."""
 
 
 class Requests:
@@ -119,7 +119,7 @@ class Requests:
         *,
         log_bytes: int,
     ) -> None:
-        """`log_bytes` is what is kept of a stream."""
+        """Limit the events that are stored of a stream to `log_bytes`."""
         self._daemon = daemon
         self._services = services
         self._server = server
@@ -128,23 +128,23 @@ class Requests:
         self._streams = Streams(server, log_bytes)
 
     def add_to(self, routes: Routes) -> None:
-        """Take what clients send."""
+        """Register the handlers for clients' messages."""
         routes.add([Ask], self._on_ask)
         routes.add([Cancel], self._on_cancel)
         routes.add([Resume, Credit], self._on_read)
 
     def in_work(self, user: str) -> int:
-        """How many questions of `user` are in work; "" is everybody."""
+        """Return how many questions of `user` are in progress; "" counts everybody's."""
         return sum(user in ("", stream.user) for stream in self._streams.in_work())
 
     def tick(self, client_silence_s: float) -> None:
-        """End the answers of clients that have said nothing for so long, and forget old streams."""
+        """End the answers of clients that have been silent for `client_silence_s`, and drop old streams."""
         for request in self._streams.unread(client_silence_s) & self._sessions.led.keys():
             self._sessions.led[request].session.fail(Cancelled("the client has gone", "ask again"))
         self._streams.forget()
 
     def forget(self) -> None:
-        """Let go of streams that ended long enough ago, or keep too much together."""
+        """Drop streams that ended long enough ago, or that store too much together."""
         self._streams.forget()
 
     def _on_ask(self, event: Received) -> None:
@@ -214,7 +214,7 @@ class Requests:
 
 
 def check(ask: Ask) -> None:
-    """Raises BadRequest for what no mode can be asked."""
+    """Check a question. Raises BadRequest for what no mode can be asked."""
     if not ask.prompt.query.strip():
         raise BadRequest("the question is empty", "ask something")
     if len(ask.prompt.query) > MAX_QUESTION_CHARS:

@@ -1,8 +1,8 @@
-"""A follow-up, written again by this side's model so that it stands for itself, before anything is searched.
+"""Rewriting of a follow-up by this side's model, so that it stands for itself, before anything is searched.
 
-"And when does it close?" becomes "When does the library close?". What comes of it is searched alone: the models that
-answer read the question as it was asked, behind its turns. Where the model says nothing in time, rules find the words
-that belong to it (follow_up.py).
+"And when does it close?" becomes "When does the library close?". Only the rewritten question is searched; the models
+that answer read the question as it was asked, after its turns. If the model says nothing in time, rules find the words
+that belong to the question (follow_up.py).
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ INSTRUCTION = (
 
 
 def is_rewritten(services: Services, ask: Ask) -> bool:
-    """Whether this side's model is to write the question again."""
+    """Tell whether this side's model is to rewrite the question."""
     prompt = ask.prompt
     return services.rewrites and ask.documents != 0 and bool(prompt.turns) and refers(prompt.query)
 
 
 class Rewriting(Becoming):
-    """A session that begins as soon as it is known what is searched for."""
+    """A session that begins as soon as it is known what to search for."""
 
     def __init__(self, ask: Ask, reply: Reply, services: Services, begun: Callable[[Ask], Session]) -> None:
         super().__init__(ask, reply)
@@ -51,11 +51,11 @@ class Rewriting(Becoming):
         self._writing: Generating = _written(services, ask.prompt, self._on_written)
 
     def due_s(self) -> float:
-        """What it became needs, or whoever waits for the model."""
+        """Return the time that the session it became needs; before that, also the limit for the model to answer."""
         return super().due_s() if self._inner is not None else min(self._until_s, super().due_s())
 
     def tick(self, now: float) -> None:
-        """Do without the model where it is late."""
+        """Go on without the model where it is late."""
         if self._inner is None and not self._closed and now >= self._until_s:
             self._stop()
         else:
@@ -75,13 +75,13 @@ class Rewriting(Becoming):
 
 
 def question_in(text: str) -> str:
-    """The question that a model wrote; empty where it wrote none."""
+    """Return the question that a model wrote; empty where it wrote none."""
     lines = [line.strip().strip("\"'“”*").strip() for line in text.splitlines()]
     return next(filter(None, lines), "")[:MAX_QUESTION_CHARS]
 
 
 def _written(services: Services, prompt: Prompt, done: Callable[[str], None]) -> Generating:
-    """`done` gets the question once, empty where there is none."""
+    """Have the question rewritten; `done` gets it once, empty where there is none."""
     asked = msgspec.structs.replace(prompt, query=INSTRUCTION.format(prompt.query), system="")
     return _by_server(services, asked, done) if services.reader is not None else _by_model(services, asked, done)
 

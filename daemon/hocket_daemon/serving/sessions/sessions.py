@@ -1,9 +1,9 @@
-"""Every session of a daemon in one table: those that clients asked for, and those that the other side has opened.
+"""The table of all sessions of a daemon: those that clients asked for, and those that the other side has opened.
 
 A session that the other side leads is ended when
 - that side has said nothing of it for `silence_s`, unless one of both sides may still be reading;
-- no token has come of it in the time that the other side may take to read its prompt behind this one;
-- others wait who hold less (`Admission.pressed`), and it has stood still for QUIET_S or been held for TURN_S.
+- no token has come of it in the time that the other side may take to read its prompt after this one;
+- others that hold less wait (`Admission.pressed`), and it has had no token for QUIET_S or been held for TURN_S.
 In the last two cases the other side is told when to come back: it goes on alone meanwhile, and joins again.
 """
 
@@ -42,7 +42,7 @@ class Led:
 
 @dataclass(slots=True)
 class Followed:
-    """A session that the other side leads, and when it was last heard of there."""
+    """A session that the other side leads, and when that side last sent something about it."""
 
     mode: str
     session: FollowedSession
@@ -61,11 +61,11 @@ class Followed:
 
     @property
     def begin_by_s(self) -> float:
-        """When there has to be a token."""
+        """The time by which a first token must have come."""
         return inf if self.steps else self.read_s + READING_S + READING_ROW_S * self.rows
 
     def look(self, now: float) -> None:
-        """See how far it is."""
+        """Update how far the session has come."""
         if self.reads or not self.session.has_read:
             self.reads = not self.session.has_read
             self.read_s = self.moved_s = now
@@ -73,12 +73,12 @@ class Followed:
             self.steps, self.moved_s = self.session.steps, now
 
     def may_be_silent(self, now: float, silence_s: float) -> bool:
-        """While either side reads its prompt, or this one writes, the other one says nothing; but its link lives."""
+        """Tell whether the other side may be silent: one side reads, or this one writes, and the link is alive."""
         reads = not self.spoken or now - self.read_s <= silence_s
         return (reads or self.session.leads) and self.peer.silence_s <= silence_s
 
     def overstays(self, now: float) -> bool:
-        """Whether it has to go where others wait."""
+        """Tell whether the session must end if others wait."""
         return now - self.moved_s >= QUIET_S or now - self.read_s >= TURN_S
 
 
@@ -86,14 +86,14 @@ Entry = Led | Followed
 
 
 class Sessions:
-    """Places are promised before a session is put in, and given back when it is taken out."""
+    """The sessions of a daemon. A place is reserved before a session is added, and given back when it is removed."""
 
     def __init__(
         self, admission: Admission, silence_s: float, ended: Callable[[bytes, str, Callable[[], Facts]], None]
     ) -> None:
-        """`silence_s` is how long the other side may say nothing of a session that it leads.
+        """Begin without sessions; the other side may be silent for `silence_s` about one that it leads.
 
-        `ended` is told the number, the mode and the record of each session that is over.
+        `ended` gets the number, the mode and the record of each session that is over.
         """
         self._admission = admission
         self._silence_s = silence_s
@@ -106,23 +106,23 @@ class Sessions:
         return len(self.led) + len(self.followed)
 
     def lead(self, request: bytes, mode: str, session: Session, peer: Peer | None = None) -> None:
-        """Put in what a client asked for, and who is its other side."""
+        """Add a session that a client asked for, with its other side."""
         self.led[request] = Led(mode, session, peer)
 
     def follow(self, mode: str, session: FollowedSession, peer: Peer, rows: int, now: float) -> None:
-        """Put in what the other side has opened."""
+        """Add a session that the other side has opened."""
         self.followed[session.id] = Followed(mode, session, peer, rows, now)
 
     def led_as(self, session: bytes) -> Led | None:
-        """The open session that this side leads under that number."""
+        """Return the open session that this side leads under that number."""
         return next((each for each in self.open_led() if each.session.id == session), None)
 
     def open_led(self) -> list[Led]:
-        """Those that this side leads and that are not over."""
+        """Return the sessions that this side leads and that are not over."""
         return [each for each in self.led.values() if not each.session.closed]
 
     def on_answer(self, event: Received) -> None:
-        """A message of the other side about a session that this one leads, if there is such a one."""
+        """Handle a message of the other side about a session that this one leads, if there is such a session."""
         entry = self.led_as(getattr(event.message, "session", b""))
         if entry is None:
             return
@@ -134,22 +134,22 @@ class Sessions:
             self._bad_messages.note(error=str(error))
 
     def followed_as(self, session: bytes, user: str) -> Followed | None:
-        """The session that `user` leads under that number."""
+        """Return the session that `user` leads under that number."""
         entry = self.followed.get(session)
         return entry if entry is not None and entry.peer.user == user else None
 
     def followed_by(self, user: str) -> int:
-        """How many sessions `user` leads here; "" is everybody."""
+        """Return how many sessions `user` leads here; "" counts everybody's."""
         return sum(user in ("", entry.peer.user) for entry in self.followed.values())
 
     def on_message(self, entry: Followed, message: Message, now: float) -> None:
-        """A message about a session of the other side's. Raises BadMessage."""
+        """Handle a message about a session that the other side leads. Raises BadMessage."""
         entry.received_s, entry.spoken = now, True
         if not entry.session.closed:
             entry.session.receive(message)
 
     def stop(self, side: Side) -> None:
-        """This side stops: its clients may ask again, other sides go on without it."""
+        """Stop this side: its clients may ask again, other sides go on without it."""
         for led in self.open_led():
             led.session.fail(stopping(side))
         for followed in list(self.followed.values()):
@@ -157,12 +157,12 @@ class Sessions:
                 followed.session.fail(Unavailable(f"the {side} is stopping", "it takes part again when it is back"))
 
     def due_s(self) -> float:
-        """When `tick` is next needed."""
+        """Return the time at which `tick` is next needed."""
         followed = [min(each.received_s + self._silence_s, each.begin_by_s) for each in self.followed.values()]
         return min([session.due_s() for session in self._open()] + followed, default=inf)
 
     def tick(self, now: float) -> None:
-        """Act on what has not come in time; sessions of another side that keeps still end."""
+        """Act on what has not come in time, and end sessions whose other side is silent."""
         for session in self._open():
             if now >= session.due_s():
                 session.tick(now)
@@ -187,7 +187,7 @@ class Sessions:
         entry.session.fail(Busy(why, f"try again in {retry_s:.1f} s", retry_s))
 
     def sweep(self, now: float) -> bool:
-        """Take out what is over; whether there was any."""
+        """Remove the sessions that are over; tell whether there were any."""
         over = [request for request, led in self.led.items() if led.session.closed]
         for request in over:
             self._take_out(place_of_request(request), request, self.led.pop(request), now)
@@ -206,15 +206,15 @@ class Sessions:
 
 
 def stopping(side: Side) -> Unavailable:
-    """Why a side that stops takes no more questions."""
+    """Return the error that tells why a stopping side takes no more questions."""
     return Unavailable(f"the {side} daemon is stopping", "ask again when it is back")
 
 
 def place_of_request(request: bytes) -> Hashable:
-    """Under which a client's request holds its place: no session's, whatever numbers either chooses."""
+    """Return the key of a client's request in the table of places; it differs from every session's key."""
     return "request", request
 
 
 def place_of_session(session: bytes) -> Hashable:
-    """Under which a session of the other side's holds its place."""
+    """Return the key of a session of the other side in the table of places."""
     return "session", session

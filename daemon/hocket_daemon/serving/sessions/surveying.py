@@ -26,7 +26,7 @@ class Surveying(Becoming):
     def __init__(
         self, ask: Ask, asked: Asked, reply: Reply, services: Services, *, begun: Begin, peer: Peer | None
     ) -> None:
-        """`begun` begins a session that answers, with the other side or without it."""
+        """Ask the store; `begun` begins a session that answers, with the other side or without it."""
         super().__init__(ask, reply)
         self._asked, self._services, self._begun, self._peer = asked, services, begun, peer
         self._lookups = services.retrieval.lookups(reply.user)
@@ -44,7 +44,7 @@ class Surveying(Becoming):
             self._say(outcome)
 
     def _answer_from(self, files: list[str]) -> None:
-        """Read the first of these alone, without the other side's documents; with no file it is a question as any."""
+        """Answer from the first file alone, without the other side's documents; without a file, as any question."""
         peer = None if files else self._peer
         self._reply.ask = _of_file(self._ask, files[0]) if files else self._ask
         self._become(lambda: self._begun(self._reply.ask, self._reply, peer))
@@ -64,5 +64,5 @@ class Surveying(Becoming):
 
 
 def _of_file(ask: Ask, name: str) -> Ask:
-    """The same of one file, which is named and need not be near to the question."""
+    """Return the question restricted to one file, which is named and so need not be near the question."""
     return msgspec.structs.replace(ask, within=[name], unknown="answer")

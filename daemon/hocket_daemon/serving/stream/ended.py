@@ -1,4 +1,4 @@
-"""Streams that ended a short while ago, kept so that a reader can resume: for a time, and so many bytes together."""
+"""Recently ended streams, stored so that a reader can resume: for a time, and up to so many bytes together."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ STREAM_BYTES = 2_048  # what a stream weighs at least
 
 
 class Ended:
-    """When they weigh too much, the oldest of the key that keeps most goes: who keeps a fair share, keeps it."""
+    """The streams that have ended. Beyond the limit the oldest of the key with most bytes goes; a fair share stays."""
 
     def __init__(self, log_bytes: int) -> None:
-        """`log_bytes` is what one stream may keep."""
+        """Set the limit for all streams; one stream may store `log_bytes`."""
         self._limit = ENDED_LOGS * log_bytes
         self._lines: dict[str, deque[Stream]] = {}  # by key, the oldest first
         self._weights: dict[str, int] = {}
         self._by_request: dict[bytes, Stream] = {}
 
     def put(self, stream: Stream) -> None:
-        """Take one that has just ended."""
+        """Add a stream that has just ended."""
         self._by_request[stream.request] = stream
         self._lines.setdefault(stream.user, deque()).append(stream)
         self._weights[stream.user] = self._weights.get(stream.user, 0) + _weight(stream)
 
     def get(self, request: bytes) -> Stream | None:
-        """The stream of `request`, if it is kept."""
+        """Return the stream of `request`, if it is stored."""
         return self._by_request.get(request)
 
     def forget(self, now_s: float) -> None:
-        """Let go of those that ended long enough ago, and of what weighs too much."""
+        """Drop streams that ended long enough ago, and the oldest ones while all of them store too much."""
         for user, line in list(self._lines.items()):
             while line and line[0].ended_s is not None and now_s - line[0].ended_s > KEEP_S:
                 self._drop(user)

@@ -64,9 +64,9 @@ class Stream:
         *,
         ended: Callable[[Stream], None] = lambda _: None,
     ) -> None:
-        """`route` is where the client spoke from last; `user` is whose request it is: nobody else may touch it.
+        """Open the stream; `route` is where the client's last message came from, and only `user` may touch the stream.
 
-        `ended` is told the stream behind its last event.
+        `ended` gets the stream after its last event.
         """
         self.request = ask.request
         self.topic = ask.topic
@@ -85,7 +85,7 @@ class Stream:
 
     @property
     def held_bytes(self) -> int:
-        """What the events that are kept weigh."""
+        """The size of the stored events, in bytes."""
         return self._log_bytes - self._free_bytes
 
     @property
@@ -104,7 +104,7 @@ class Stream:
         places: Sequence[Origin] = (),
         shares: Sequence[float] = (),
     ) -> float:
-        """Publish a token; returns its time in seconds since the request."""
+        """Publish a token; return its time in seconds since the request."""
         self._emit(
             Token(
                 request=self.request,
@@ -126,11 +126,11 @@ class Stream:
         self._emit(Notice(request=self.request, seq=self.seq, text=text))
 
     def waiting(self, party: str, read: float, left_s: float) -> None:
-        """Publish for whom the answer waits, and how far it is."""
+        """Publish which party the answer waits for, how much it has read, and the seconds left."""
         self._emit(Waiting(request=self.request, seq=self.seq, party=party, read=read, left_s=left_s))
 
     def thought(self, text: str) -> None:
-        """Publish a part of what is thought before the answer."""
+        """Publish a part of the reasoning that precedes the answer."""
         self._emit(Thought(request=self.request, seq=self.seq, text=text, t_s=self.age_s))
 
     def end(self, event: Done | Failed) -> None:
@@ -140,12 +140,15 @@ class Stream:
         self._on_ended(self)
 
     def grant(self, seq: int) -> bool:
-        """The reader has read everything below `seq`: go on. False when what would come next is no longer kept."""
+        """Go on publishing, as the reader has read everything below `seq`.
+
+        False if the next event is not stored any more.
+        """
         self._granted = max(self._granted, min(seq, self.seq) + self._window)
         return self._flush()
 
     def resume(self, seq: int) -> bool:
-        """Publish again from `seq` on. False when that is no longer kept."""
+        """Publish again from `seq` on. False if that event is not stored any more."""
         self._published = min(seq, self.seq)
         return self.grant(seq)
 
@@ -181,10 +184,10 @@ class _Piece(NamedTuple):
 
 
 class Sourced(NamedTuple):
-    """Where an answer comes from: the sources by falling share, and each token's shares in their order.
+    """The sources of an answer by falling share, and each token's shares in their order.
 
     `texts` are the passages that were read here. `lacked` are the words that no passage of the other side supports:
-    None where that had no part in the answer, empty where it has not told.
+    None where that side had no part in the answer, empty where it has not reported any.
     """
 
     origins: Sequence[Origin] = ()
@@ -197,12 +200,15 @@ UNSOURCED = Sourced()
 
 
 def unshared(_: int) -> list[float]:
-    """Of a token of which nothing is known."""
+    """Return the shares of a token of which nothing is known: none."""
     return []
 
 
 class Reply:
-    """Tokens go in with `add` and out with `publish`, so that a mode can do what is urgent in between."""
+    """The answer to a question.
+
+    Tokens go in with `add` and out with `publish`; in between a mode can do urgent work.
+    """
 
     def __init__(
         self,
@@ -212,7 +218,7 @@ class Reply:
         eos: Sequence[int],
         counters: Counters,
     ) -> None:
-        """`model` turns ids into text; those in `eos` end the answer, and have none."""
+        """Begin an empty answer; `model` turns ids into text, and those in `eos` end the answer and have none."""
         self.ask = ask
         self.user = stream.user  # whose question it is
         self.closed = False
@@ -242,7 +248,7 @@ class Reply:
 
     @property
     def deadline_s(self) -> float:
-        """When the reader stops waiting, on the monotonic clock."""
+        """The time at which the reader stops waiting, on the monotonic clock."""
         return self._stream.started_s + self.ask.deadline_s
 
     @property
@@ -260,9 +266,9 @@ class Reply:
     def add(
         self, token: int, source: Source, ranking: Ranking = UNRANKED, shares: Callable[[int], list[float]] = unshared
     ) -> Finish | None:
-        """The next token of the answer, and how likely it was; how the answer ends, if it ends with it.
+        """Add the next token of the answer and how likely it was; return how the answer ends, if it ends with it.
 
-        `shares` gives those of so many places that were told, and of what is elsewhere.
+        `shares` gets the number of reported places, and returns their shares and that of what is elsewhere.
         """
         places = self._places if self.ask.shares and not self.tokens else []
         logprobs = [Logprob(id=id, piece=self._model.piece(id), logprob=value) for id, value in ranking]
@@ -272,27 +278,27 @@ class Reply:
         return self._transcript.finish
 
     def withhold(self, ids: Sequence[int]) -> None:
-        """Say `ids` instead of an answer, as far as that may be long."""
+        """Answer with `ids` instead, up to the length that an answer may have."""
         for token in ids:
             if self.add(token, "solo") is not None:
                 break
 
     def publish(self) -> None:
-        """Hand what was added to the reader."""
+        """Publish the tokens that were added."""
         first = len(self.times_s)
         for step, piece in enumerate(self._waiting, start=first):
             self.times_s.append(self._stream.token(step=step, **piece._asdict()))
         self._waiting.clear()
 
     def think(self, text: str) -> None:
-        """Hand a part of what is thought before the answer to the reader; what is too long is left out."""
+        """Publish a part of the reasoning that precedes the answer; what is too long is left out."""
         text = "" if self.closed else text[: MAX_REASONING_CHARS - len(self._reasoning)]
         self._reasoning += text
         for at in range(0, len(text), MAX_THOUGHT_CHARS):
             self._stream.thought(text[at : at + MAX_THOUGHT_CHARS])
 
     def forget_thoughts(self) -> None:
-        """They were another one's than who writes the answer."""
+        """Forget the reasoning so far: it was not that of the party that writes the answer."""
         self._reasoning = ""
 
     def wait_for(self, party: str, read: float, left_s: float) -> None:
@@ -306,7 +312,7 @@ class Reply:
             self._stream.notice(notice_text(text))
 
     def news(self, ready: Ready | Standing) -> list[str]:
-        """What the other side has the reader told, as far as it is new; where a way was chosen, that hears it, too."""
+        """Return the other side's new notices; devices that it matched are added to the route, if there is one."""
         if self.route is not None:
             self.route.found(ready.matched)
         return self._notices.new(ready.notices)
@@ -314,7 +320,7 @@ class Reply:
     def finish(
         self, finish: Finish, outcome: Outcome | None, sourced: Sourced = UNSOURCED, prompt_tokens: int = 0
     ) -> Done | None:
-        """End the stream with its result; `outcome` is the mode's own account of it. None where it has ended.
+        """End the stream with its result; `outcome` is the mode's own account. Return None where it has ended before.
 
         `prompt_tokens` were read for it on this side.
         """
@@ -360,7 +366,7 @@ class Reply:
         self._stream.end(failed(error, self.request, self._stream.seq))
 
     def _unsupported(self, finish: Finish, sourced: Sourced) -> list[Span]:
-        """None of an answer that read nothing; the last word is not known where it was cut."""
+        """Return the unsupported words; none without sources. A cut answer's last word is not judged."""
         text = self._transcript.text
         if self.ask.task != "answer" or not sourced.origins:
             return []
@@ -376,5 +382,5 @@ def _mean_gap_ms(times_s: list[float]) -> float:
 
 
 def late(ask: Ask) -> DeadlineExceeded:
-    """What a question ends with that is not answered in time."""
+    """Return the error with which a question ends that is not answered in time."""
     return DeadlineExceeded(f"no answer within {ask.deadline_s:g} s", "allow more time, or ask for less")

@@ -1,8 +1,9 @@
-"""`hocket bench answerable`: can a model that has read tell better than a search that no passage answers a question?
+"""`hocket bench answerable`: can a model that has read the passages tell better than the search that none answers?
 
-Of each question: how likely its passages answer it by the search, how much likelier the best passage makes it than
-nothing does, how much likelier and surer the first token of its answer is, and what the model says when it is asked.
-Rules over these are fitted on one half and reported on the other, beside the product's.
+For each question it measures how likely its passages answer it according to the search, and how much likelier the best
+passage makes the question. It also measures how much likelier and surer the first token of the answer becomes, and what
+the model says when it is asked. Rules over these are fitted on one half and reported on the other, beside the
+product's.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ _PARAGRAPHS, _UNANSWERABLE, _UNREAD = 28, 16, 14  # of each half
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     model: Annotated[str, Option("A published name, a folder or a .gguf file.")] = "qwen2.5-coder-0.5b"
     chosen: Annotated[str, Option("The half on which rules are fitted.", choices=tuple(HALVES))] = "tuning"
@@ -76,7 +77,7 @@ class Settings:
 
 
 class Asked(NamedTuple):
-    """A question, of which half and set, the library it is asked of, and the text or document that it is about."""
+    """A question with its set, kind and half, the library to search for it, and its gold text or document name."""
 
     set: str
     kind: str
@@ -87,7 +88,7 @@ class Asked(NamedTuple):
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
-    """Ask what is not in the report yet; returns whether every claim holds."""
+    """Ask what is not in the report yet; tells whether no claim misses."""
     read = [*files(_DEALT), CLAPNQ_UNANSWERABLE]
     require(data, *read)
     inputs = {"corpora": digest_of_files([data / file for file in read]), "own": digest([_own_text()])}
@@ -111,7 +112,7 @@ def _own_text() -> str:
 
 
 def asked_of(data: Path, seed: int) -> tuple[dict[str, list[str]], list[Asked]]:
-    """The libraries, and the questions of both halves in turn, first those over rows and lists.
+    """Return the libraries, and the questions of both halves in turn, those over rows and lists first.
 
     Questions of one paragraph follow each other: its KV is stored. The library of OWN is documents, not texts.
     """
@@ -140,7 +141,7 @@ def asked_of(data: Path, seed: int) -> tuple[dict[str, list[str]], list[Asked]]:
 
 
 def own() -> list[Asked]:
-    """Questions over made-up rows, tables, lists and German notes; the documents belong to the halves in turn."""
+    """Return questions on made-up rows, tables, lists and German notes; the documents belong to the halves in turn."""
     made = json.loads(_own_text())
     names = [document["name"] for document in made["documents"]]
     return [
@@ -153,7 +154,7 @@ def own() -> list[Asked]:
 
 
 def _paragraphs(data: Path, half: str, rng: random.Random) -> list[list[Asked]]:
-    """Two questions that a paragraph of SQuAD answers, and two that it is about and does not answer."""
+    """Return groups of two questions that a SQuAD paragraph answers and two that it is about but does not answer."""
     articles = json.loads((data / SQUAD).read_text(encoding="utf-8"))["data"][HALVES[half]]
     paragraphs = [paragraph for article in articles for paragraph in article["paragraphs"]]
     rng.shuffle(paragraphs)
@@ -178,7 +179,7 @@ def _of(paragraph: Mapping[str, Any], *, impossible: bool) -> list[str]:
 
 
 def _clapnq(data: Path, half: str) -> dict[str, str]:
-    """Passages, and of each a question that it is about and does not answer."""
+    """Return passages by their text, each with a question that it is about but does not answer."""
     rows = of_half(json_lines(data / CLAPNQ_UNANSWERABLE), half)
     return {beginning(row["passages"][0]["text"]): f"{row['input']}?" for row in rows}
 
@@ -224,16 +225,17 @@ def _opened(
 
 
 def is_doubted(found: Passages, question: str) -> bool:
-    """True where the product says today that nothing that was found answers it."""
+    """Tell whether the product says today that none of the passages found answers the question."""
     line = doubt(scores_of(found), AggregationSettings().min_evidence)
     return bool(line or untold_line(Prompt(query=question), found))
 
 
 def features(model: LanguageModel, question: str, found: Passages) -> Row:
-    """FEATURES, of the best passage each: all in nats but the first, which is in [0, 1].
+    """Return FEATURES, each for the best passage: all in nats except `probability`, which is in [0, 1].
 
-    `gain` is a token of the question's; `first` is of the likeliest first token of the answer, over its probability
-    without a passage, and `surer` how much less its entropy is than without; `asked` are the log-odds of yes.
+    `gain` is per token of the question. `first` is the log of the likeliest first token's probability over that which
+    it has without a passage. `surer` is how much lower the first token's entropy is than without one. `asked` are the
+    log-odds of yes.
     """
     texts = [passage.text for passage in found.passages]
     with closing(read_at_once(model, question, [*texts, ""], task="answer", room=8, likelihood=True)) as group:
@@ -253,7 +255,7 @@ def features(model: LanguageModel, question: str, found: Passages) -> Row:
 
 
 def _odds(model: LanguageModel, rows: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Log-odds of yes against no, one a row of probabilities [rows, vocabulary]."""
+    """Return the log-odds of yes against no for each row of probabilities [rows, vocabulary]."""
     yes, no = ({model.continued(word)[-1] for word in words} for words in (_YES, _NO))
     return np.asarray(np.log((rows[:, sorted(yes)].sum(axis=1) + _TINY) / (rows[:, sorted(no)].sum(axis=1) + _TINY)))
 
@@ -282,7 +284,7 @@ def _bins(scores: NDArray[np.float64], rows: Sequence[Row]) -> Sequence[Bin]:
 
 
 def _of_rule(name: str, rows: Sequence[Row], kept: NDArray[np.bool_]) -> Row:
-    """The share of each kind, and of each set, that is said to be unknown."""
+    """Return the share of questions said to be unknown, for each kind and for each kind of the set OWN."""
     row: Row = {"rule": name}
     for kind in (ANSWERABLE, UNANSWERABLE, UNREAD):
         mine = np.array([each["kind"] == kind for each in rows])
@@ -293,7 +295,7 @@ def _of_rule(name: str, rows: Sequence[Row], kept: NDArray[np.bool_]) -> Row:
 
 
 def claim(report: Report) -> None:
-    """Check the best rule that loses at most LOST, else the one that loses least."""
+    """Add claims about the best rule that loses at most LOST, or else about the one that loses least."""
     report.claims.clear()
     fits = [row for row in report.summary if row["rule"] in RULES]
     if not fits:
@@ -310,7 +312,7 @@ def _share(row: Row, kind: str) -> float:
 
 
 def _counts(row: Row) -> bool:
-    """True where an answer could be right: a text that answers is of no use where it was not found."""
+    """Tell whether a question counts: an answerable one does only if the text that answers it was found."""
     return row["kind"] != ANSWERABLE or bool(row["found"])
 
 

@@ -1,6 +1,6 @@
-"""`hocket bench answers`: is the pair as good as the side that knows? Real questions, of which other ones tune.
+"""`hocket bench answers`: is the pair as good as the side that knows? Real questions; others are used for tuning.
 
-Both sides write by the daemons' own law in this process, a few questions at a time (two_sides.py).
+Both sides generate as the daemons do, in this process, a few questions at a time (two_sides.py).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _LEFT = 0.01
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     model: Annotated[str, Option("Both sides' model: a published name, a folder or a .gguf file.")] = BUNDLED
     dtype: Annotated[str, Option("Of its weights.")] = DTYPE
@@ -84,7 +84,7 @@ class Settings:
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
-    """Ask whoever has not answered yet; returns whether every claim holds."""
+    """Ask each system what it has not answered yet; tell whether no claim misses."""
     each = {"squad device": settings.squad // 2, "squad cloud": settings.squad // 2}
     each |= {"two-sided": settings.two_sided, "chats": settings.chats}
     each |= {"nq": settings.nq, "clapnq": settings.clapnq, "mtrag": settings.mtrag}
@@ -144,7 +144,7 @@ def _answers(
 
 
 def _asked(question: Question, who: str, scores: Scores, documents: int) -> Asked:
-    """What each side reads where `who` answers."""
+    """Return the question and the passages that each side reads when `who` answers."""
     if who == GOLD:
         return Asked(question.of, question.text, ("\n\n".join(part.gold for part in question.parts),), ())
     device, cloud = (
@@ -168,7 +168,7 @@ def _row(at: int, question: Question, who: str, text: str) -> Row:
 
 
 def summary(rows: Sequence[Row]) -> list[Row]:
-    """Of each set and each who answered it: shares of answers that contain the accepted one, with their interval."""
+    """Return, for each set and system, the share of answers that contain the accepted one and F1, with intervals."""
     found: list[Row] = []
     for of in SETS:
         for who in WHO:
@@ -186,7 +186,10 @@ def summary(rows: Sequence[Row]) -> list[Row]:
 
 
 def claim(report: Report, weights: Weights) -> None:
-    """The pair that weighs so beside the side that knows, and beside one that has read everything."""
+    """Claim how the pair with `weights` compares with the side that knows and with one side that has read everything.
+
+    Further claims bound how often the pair's honest clouds are left.
+    """
     report.claims.clear()
     pair = f"pair {weights}"
     for of, knowing in KNOWING.items():
@@ -199,7 +202,7 @@ def claim(report: Report, weights: Weights) -> None:
 
 
 def claim_contrast(report: Report, weights: Weights) -> None:
-    """The pair whose passages are set against the question beside the pair, and beside the right passage alone."""
+    """Claim how the pair with contrast compares with the pair with `weights` and with the right passage alone."""
     pair, squad = f"pair {weights}", ("squad device", "squad cloud")
     _compare(report, squad, (CONTRAST, GOLD), 1.0, 0.0)
     _compare(report, (*squad, "nq"), (CONTRAST, pair), _GAIN, 0.0)
@@ -214,7 +217,7 @@ def claim_contrast(report: Report, weights: Weights) -> None:
 
 
 def _both(report: Report, sets: Sequence[str], who: tuple[str, str], measure: str) -> list[tuple[float, float]]:
-    """What both have, question by question."""
+    """Return both systems' values of `measure`, for each question that both have answered."""
     found: dict[str, Mapping[object, float]] = {
         each: {
             row["id"]: float(row[measure] or 0.0) for row in report.rows if row["set"] in sets and row["who"] == each
@@ -226,7 +229,7 @@ def _both(report: Report, sets: Sequence[str], who: tuple[str, str], measure: st
 
 
 def _compare(report: Report, sets: Sequence[str], who: tuple[str, str], target: float, minimum: float) -> None:
-    """The pair's share of right answers over another's, question by question."""
+    """Claim the ratio of the first system's right answers to the second's, over questions that both have answered."""
     both = _both(report, sets, who, "contains")
     name = f"{', '.join(sets)}: {who[0]} over {who[1]}"
     wanted = f">= {target:g}" + (f", lower end >= {minimum:g}" if minimum else "")

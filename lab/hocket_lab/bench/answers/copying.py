@@ -1,4 +1,4 @@
-"""`hocket bench copying`: what it saves to read ahead what an answer copies, in questions after names and numbers.
+"""`hocket bench copying`: time saved by reading ahead what an answer copies, for questions after names and numbers.
 
 One side alone answers SQuAD's questions over its nearest passages, on a compute thread as in a daemon, by each engine.
 Each question is answered with proposals and without, in turn; both give the same ids, or a claim misses.
@@ -50,7 +50,7 @@ CPU_MODEL = TransformersModel | GGUFModel
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     model: Annotated[str, Option("Folder of the float weights; none leaves transformers out.")] = str(place("smollm2"))
     file: Annotated[str, Option("A GGUF file; none leaves llama.cpp out.")] = str(place("smollm2") / "model.gguf")
@@ -66,7 +66,7 @@ class Settings:
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
-    """Measure each engine that is not in the report yet; returns whether every claim holds."""
+    """Measure each engine that is not in the report yet; tells whether no claim misses."""
     each = {"squad device": settings.questions, "squad cloud": 0, "two-sided": 0, "chats": 0}
     report = Report(asdict(settings) | {"inputs": digest_of_files([data / file for file in files(each)])}, json_path)
     asked = [one for one in questions(data, settings.half, each, settings.seed) if is_short(one.parts[0].answers[0])]
@@ -79,7 +79,7 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
 
 
 def is_short(answer: str) -> bool:
-    """Whether an accepted answer is a name, a date or a number: it has a digit, or its long words are capitalised."""
+    """Tell whether an accepted answer is a name, date or number: it has a digit, or its long words are capitalised."""
     words = [word for word in re.findall(r"[^\W\d_]+", answer) if len(word) > 3]
     return bool(re.search(r"\d", answer)) or (bool(words) and all(word[0].isupper() for word in words))
 
@@ -100,7 +100,7 @@ def _named(how: ModelSettings, name: str, dtype: str) -> ModelSettings:
 
 
 def _measured(engine: str, model: CPU_MODEL, asked: Sequence[Question], settings: Settings) -> Iterator[Row]:
-    """Passes of each width, and both ways of each answer in turn, the first one by turns."""
+    """Yield the times of passes of each width, then each answer's with and without proposals, in alternating order."""
     yield from _widths(engine, model, settings)
     scores, running = Scores(), _Engine(model)
     for temperature in settings.temperatures:
@@ -116,7 +116,7 @@ def _measured(engine: str, model: CPU_MODEL, asked: Sequence[Question], settings
 
 
 def _widths(engine: str, model: CPU_MODEL, settings: Settings) -> Iterator[Row]:
-    """What a pass takes over one of a token a row, for rows of 256 tokens; all widths by turns."""
+    """Yield the time of a pass over that of one token per row, for rows of 256 tokens; the widths take turns."""
     for rows in (1, settings.documents):
         taken = model.slots.take(rows)
         for row in taken:
@@ -164,7 +164,7 @@ class _Task(NamedTuple):
 
 @dataclass
 class Written:
-    """An answer's ids; behind the first one the seconds, those of the processor, and what was read for it."""
+    """An answer's ids, and after the first one its seconds, processor seconds, passes, and tokens proposed and kept."""
 
     ids: list[int]
     seconds: float = 0.0
@@ -175,7 +175,7 @@ class Written:
 
 
 class _Engine:
-    """A compute thread, whose news are run here, and what it has read ahead."""
+    """A compute thread whose callbacks run here, and the number of tokens that it was given as proposals."""
 
     def __init__(self, model: CPU_MODEL) -> None:
         self.proposed = 0
@@ -184,7 +184,7 @@ class _Engine:
         self.compute = Compute(self._post, self._read)
 
     def until(self, holds: Callable[[], bool]) -> None:
-        """Run what it posts."""
+        """Run what the compute thread posts until `holds` returns true."""
         while not holds():
             self._inbox.get()()
 
@@ -198,7 +198,7 @@ class _Engine:
 
 
 def _answer(engine: _Engine, task: _Task, max_tokens: int, *, ahead: bool) -> Written:
-    """Read, and decode to the end."""
+    """Read the passages, generate the answer to its end, and return what that took."""
     engine.model.reads_ahead = ahead
     compute = engine.compute
     before = compute.batches, engine.proposed, compute.copied
@@ -209,7 +209,7 @@ def _answer(engine: _Engine, task: _Task, max_tokens: int, *, ahead: bool) -> Wr
 
 
 class _Answer:
-    """One side's answer, drawn as a daemon's writer draws it."""
+    """An answer of one side alone, generated as a daemon's writer does."""
 
     def __init__(self, model: CPU_MODEL, compute: Compute, task: _Task, max_tokens: int) -> None:
         self.ids: list[int] = []
@@ -259,7 +259,7 @@ class _Answer:
 
 
 def summary(rows: Sequence[Row]) -> list[Row]:
-    """Of each engine and temperature: milliseconds a token, and how much faster it is with proposals."""
+    """Return, for each engine and temperature, the milliseconds per token and the speed-up by proposals."""
     found: list[Row] = []
     for engine, temperature in dict.fromkeys((row["engine"], row["temperature"]) for row in rows if "tokens" in row):
         mine = [row for row in rows if (row["engine"], row.get("temperature")) == (engine, temperature)]
@@ -284,12 +284,12 @@ def summary(rows: Sequence[Row]) -> list[Row]:
 
 
 def faster(rows: Sequence[Row], seconds: str = "s") -> float:
-    """The time of all answers without proposals over that with them."""
+    """Return the time of all answers without proposals divided by that with them."""
     return _total(rows, f"plain_{seconds}") / _total(rows, f"ahead_{seconds}")
 
 
 def claim(report: Report) -> None:
-    """That ids are the same, and that it pays."""
+    """Claim that proposals leave the ids the same, and that they are worth their cost."""
     report.claims.clear()
     for row in report.summary:
         name = f"{row['engine']}, temperature {row['temperature']:g}"

@@ -1,9 +1,9 @@
-"""`hocket bench dialogues`: whether a turn of a conversation over somebody's own notes finds the note that it is about.
+"""`hocket bench dialogues`: does a turn of a conversation over somebody's own notes find the note that it is about?
 
 40 dialogues of 5 turns were written for it, over 71 notes of a household, its club and its firm, many of which resemble
-each other. Each turn behind the first is searched in three ways, as in found.py: the last turn alone, all turns joined,
-and as the product does. With `answers` a running pair is asked the last so many as well, and each of their turns again
-without those before it.
+each other. Each turn after the first is searched in three ways, as in found.py: the last turn alone, all turns joined,
+and as the product does. With `answers`, a running pair is also asked that many of the last dialogues, and each of their
+turns again without those before it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ WAYS: dict[str, Callable[[Sequence[str], str], list[str]]] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     half: Annotated[str, Option("Of the dialogues; follow-ups are tuned on the first.", choices=tuple(HALVES))] = "all"
     answers: Annotated[int, Option("The last so many are asked of a running pair, too.", min=0)] = 0
@@ -69,7 +69,7 @@ class Settings:
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:
-    """Search, and ask, what is not in the report yet; returns whether every claim holds."""
+    """Search, and ask, what is not in the report yet; tells whether no claim misses."""
     text = (resources.files("hocket_lab") / "bench" / "answers" / "dialogues.json").read_text(encoding="utf-8")
     data = json.loads(text)
     chosen = dict(list(enumerate(data["dialogues"], 1))[HALVES[settings.half]])
@@ -88,7 +88,7 @@ def run(settings: Settings, json_path: Path | None) -> bool:
 
 
 def _searched(data: Mapping[str, Any], dialogues: Mapping[int, Dialogue], settings: Settings) -> Iterator[Row]:
-    """All notes are one collection, read and searched with the product's defaults."""
+    """Yield a row by turn and way; all notes are one collection, read and searched with the product's defaults."""
     from hocket_retrieval.collection import Collection
     from hocket_retrieval.embedding.embedder import Embedder
 
@@ -107,7 +107,7 @@ def _searched(data: Mapping[str, Any], dialogues: Mapping[int, Dialogue], settin
 
 
 def _ask(report: Report, data: Mapping[str, Any], dialogues: Mapping[int, Dialogue], settings: Settings) -> None:
-    """The household's and the club's notes lie on the device, the firm's in the cloud."""
+    """Ask a running pair; the household's and the club's notes are on the device, the firm's in the cloud."""
     with bench_pair(model={"name": settings.model}) as pair, pair.client("device") as client:
         for side in SIDES:
             pair.ingest(side, {note["name"]: note["text"] for note in data[side]})
@@ -116,7 +116,7 @@ def _ask(report: Report, data: Mapping[str, Any], dialogues: Mapping[int, Dialog
 
 
 def _answered(client: Client, at: int, turns: Dialogue, settings: Settings) -> Iterator[Row]:
-    """Greedily. The first turn is not counted: nothing stands before it."""
+    """Yield greedy answers to each turn, in its conversation and alone; the first turn has none and is left out."""
     how: Options = {"temperature": 0.0, "seed": 0, "max_tokens": settings.max_tokens}
     chat = client.chat(**how)
     for number, turn in enumerate(turns):
@@ -135,16 +135,16 @@ def _outcome(turn: Mapping[str, Any], done: Done) -> Row:
 
 
 def outcome(turn: Mapping[str, Any], done: Done) -> str:
-    """One of OUTCOMES; right is what has an accepted value of each part."""
+    """Return one of OUTCOMES; an answer is right if it has an accepted value of each part."""
     if done.finish == "unknown":
         return "do not know"
     return "right" if all(holds(done.text, part) for part in turn["parts"]) else "wrong"
 
 
 def summary(rows: Sequence[Row]) -> list[Row]:
-    """By kind of turn and by way: how many found their note first and among the first few, or how they were answered.
+    """Return, by kind of turn and by way, how many found their note first and among the first few, or their outcomes.
 
-    The interval is of what was found first, or right.
+    The interval is that of the notes found first, or of the right answers.
     """
     found = list[Row]()
     for kind in (*KINDS, ALL):
@@ -169,7 +169,7 @@ def _shares(rows: Sequence[Row]) -> Row:
 
 
 def claim(report: Report) -> None:
-    """The product's way finds as many first as either other way, by kind and in all; a conversation answers more."""
+    """Claim that the product's way finds as many notes first as any other, and that conversations answer more turns."""
     report.claims.clear()
     for kind in (*KINDS, ALL):
         ours, last, joined = (_first(_of(report.rows, kind, way)) for way in (PRODUCT, LAST, JOINED))

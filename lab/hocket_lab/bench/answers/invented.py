@@ -27,7 +27,7 @@ KNOWING = {"device": "device alone", "cloud": "cloud alone"}
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     max_tokens: Annotated[int, Option("Longest answer.", min=1)] = 48
     documents: Annotated[int, Option("Passages a side.", min=1)] = DOCUMENTS
@@ -36,7 +36,7 @@ class Settings:
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:
-    """Ask every question of the pair and of each side alone, greedily; returns whether every claim holds."""
+    """Ask every question of the pair and of each side alone, greedily; tells whether no claim misses."""
     text = (resources.files("hocket_lab") / "bench" / "answers" / "invented.json").read_text(encoding="utf-8")
     data = json.loads(text)
     questions = data["questions"][: settings.limit]
@@ -88,7 +88,7 @@ def _row(question: dict[str, Any], asker: str, text: str) -> Row:
 
 
 def holds(text: str, accepted: Sequence[str]) -> bool:
-    """Whether `text` contains one of the accepted values as whole words, whatever the case and spacing."""
+    """Tell whether `text` contains one of the accepted values as whole words, ignoring case and spacing."""
     return any(re.search(rf"(?<!\w){re.escape(_plain(value))}(?!\w)", _plain(text)) for value in accepted)
 
 
@@ -118,7 +118,7 @@ def _share(rows: Sequence[Row], key: str) -> float:
 
 
 def _claim(report: Report) -> None:
-    """From the summary's rows; what was not asked cannot be told."""
+    """Add the claims from the summary's rows; kinds of questions that were not asked get no verdict."""
 
     def right(kind: str, asker: str) -> float:
         row = report.find(kind=kind, asker=asker)

@@ -1,4 +1,4 @@
-"""`hocket bench newcomer`: what somebody who tries hocket with notes of their own asks first, and what comes of it."""
+"""`hocket bench newcomer`: the first questions of somebody who tries hocket with their own notes, and the outcomes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OUTCOMES = ("right", "do not know", "wrong", "invented")
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     model: Annotated[str, Option("Both sides' model: a published name, a folder or a .gguf file.")] = AUTO
     seeds: Annotated[int, Option("Seeds at the temperature, beside the greedy answer.", min=0)] = 3
@@ -47,7 +47,7 @@ class Settings:
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:
-    """Ask all questions in each arm, greedily and at the temperature; returns whether every claim holds."""
+    """Ask all questions in each arm, greedily and at the temperature; tells whether no claim misses."""
     text = (resources.files("hocket_lab") / "bench" / "answers" / "newcomer.json").read_text(encoding="utf-8")
     data = json.loads(text)
     report = Report(asdict(settings) | {"inputs": {"questions": digest([text])}}, json_path)
@@ -108,10 +108,10 @@ def _row(question: Mapping[str, Any], arm: str, drawn: str, done: Done) -> Row:
 
 
 def outcome(question: Mapping[str, Any], done: Done) -> str:
-    """One of OUTCOMES. An answer to what the notes do not say is invented, and so is a wrong one with words of its own.
+    """Return one of OUTCOMES; any answer to what the notes do not say is invented, as is a wrong one with own words.
 
-    Beside the right value a number that no note has makes an answer wrong, and so does what it is `never` to say. Small
-    talk is right where no document is drawn into it.
+    An answer with the right value does not count as right if it also has a number that no note has, or what it is
+    `never` to say. Small talk is right if no document is drawn into it.
     """
     said_unknown = done.finish == "unknown"
     if question["kind"] in UNANSWERABLE:
@@ -132,7 +132,7 @@ def _has_digit(word: str) -> bool:
 
 
 def summary(rows: Sequence[Row]) -> list[Row]:
-    """How many questions came to what, by arm and how they were drawn."""
+    """Return the number of questions by outcome, for each arm and way of drawing."""
     found = list[Row]()
     for arm, drawn in dict.fromkeys((str(row["arm"]), str(row["drawn"])) for row in rows):
         mine = _of(rows, arm, drawn)
@@ -147,7 +147,7 @@ def _of(rows: Sequence[Row], arm: str, drawn: str) -> list[Row]:
 
 
 def _claim(report: Report) -> None:
-    """From the summary's rows: however it is drawn, no fewer answers are right than before, and no more invented."""
+    """Claim from the summary's rows that, however drawn, no fewer answers are right than before, no more invented."""
     report.claims.clear()
     counts = {(row["arm"], row["drawn"]): row for row in report.rows}
     for (arm, drawn), row in counts.items():

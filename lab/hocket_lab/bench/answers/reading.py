@@ -1,7 +1,7 @@
-"""`hocket bench reading`: how many passages of how many words a model should read, by what is right and what it costs.
+"""`hocket bench reading`: how many passages of how many words a model should read, by right answers and by cost.
 
 The questions are those of `hocket bench newcomer`, answered greedily. Each is asked twice: what the second answer reads
-was computed by the first, as stored KV has it.
+was computed by the first, so it comes from stored KV.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hocket_tools import console
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     model: Annotated[str, Option("Both sides' model: a published name, a folder or a .gguf file.")] = AUTO
     words: Annotated[Sequence[int], Option("Longest passages.", min=1)] = (64, 128, 192)
@@ -40,7 +40,7 @@ class Settings:
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:
-    """Ask all questions with each budget; a table, and no claim."""
+    """Ask all questions with each budget and show a table; it makes no claim."""
     text = (resources.files("hocket_lab") / "bench" / "answers" / "newcomer.json").read_text(encoding="utf-8")
     data = json.loads(text)
     report = Report(asdict(settings) | {"inputs": {"questions": digest([text])}}, json_path)
@@ -56,7 +56,7 @@ def run(settings: Settings, json_path: Path | None) -> bool:
 
 
 def _measure(report: Report, data: Any, questions: Sequence[Any], words: int, settings: Settings) -> None:  # noqa: ANN401
-    """A model reads as many words as half of the tokens of a forward pass: engine/reading.py."""
+    """Ask a pair with forward passes of twice `words` tokens: models read half as many words (engine/reading.py)."""
     with bench_pair(stored=True, model={"name": settings.model, "prefill_tokens": 2 * words}) as pair:
         for side in SIDES:
             pair.ingest(side, {document["name"]: document["text"] for document in data[side]})
@@ -87,7 +87,7 @@ def _row(client: Client, question: Mapping[str, Any], words: int, passages: int,
 
 
 def _asked(client: Client, question: str, turns: list[Turn], passages: int, settings: Settings) -> tuple[Done, float]:
-    """An answer, and the seconds to its first token, or to its end where it has none."""
+    """Return an answer, and the seconds to its first token, or to its end if it has none."""
     began_s = time.monotonic()
     stream = client.ask(
         question, turns=turns, documents=passages, temperature=0.0, max_tokens=settings.max_tokens, unknown="say"
@@ -97,7 +97,7 @@ def _asked(client: Client, question: str, turns: list[Turn], passages: int, sett
 
 
 def summary(rows: Sequence[Row]) -> list[Row]:
-    """How many questions came to what, and the medians of the first token, by budget."""
+    """Return the number of questions by outcome and the median times to the first token, by budget."""
     found = list[Row]()
     for words, passages in dict.fromkeys((row["words"], row["passages"]) for row in rows):
         mine = _of(rows, words, passages)

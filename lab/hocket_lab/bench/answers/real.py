@@ -1,4 +1,4 @@
-"""`hocket bench real`: real documents and real questions: a year of chats on the device, an encyclopedia in the cloud.
+"""`hocket bench real`: real questions and documents: a year of chats on the device, an encyclopedia in the cloud.
 
 Streams must finish; whether retrieval finds the evidence is measured; the bundled models' words are not judged.
 """
@@ -34,7 +34,7 @@ ARTICLES = "wikitext2/wiki.train.tokens"
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set."""
+    """Settings of the benchmark."""
 
     questions: Annotated[int, Option("Questions to ask.", min=1)] = 20
     searches: Annotated[int, Option("Questions to search for.", min=1)] = 300
@@ -53,7 +53,7 @@ class Question:
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
-    """Ingest, search and ask; returns whether every claim holds."""
+    """Ingest, search and ask; tells whether no claim misses."""
     read = {"inputs": digest_of_files([data / file for file in (QUESTIONS, CHATS, ARTICLES)])}
     report = Report(asdict(settings) | read, json_path)
     require(data, QUESTIONS, CHATS, ARTICLES)
@@ -76,7 +76,7 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
 
 
 def claim(report: Report, questions: int) -> None:
-    """That so many streams finish, however many were there to be asked."""
+    """Claim that `questions` streams finish, even if fewer questions were there to be asked."""
     finished = sum(row.get("finish") in ("eos", "length", "stop") for row in report.rows)
     report.claims.clear()
     report.claim("streams that finish", f"{questions} of {questions}", finished, finished == questions)
@@ -110,7 +110,7 @@ def _hit_rate(pair: BenchPair, asked: Sequence[Question], k: int) -> dict[str, f
 
 
 def _found(caller: Caller, question: Question, k: int) -> bool:
-    """Whether one of the best `k` passages comes from a chat that holds the evidence."""
+    """Tell whether one of the best `k` passages comes from a chat that holds the evidence."""
     passages = caller.ask(Search(request=os.urandom(16), query=question.text, k=k), Passages).passages
     return any(chat in passage.document for passage in passages for chat in question.evidence)
 

@@ -1,6 +1,6 @@
-"""A rule that says how likely it is that something holds, from a few features: fitted, read at a bound, and checked.
+"""A rule that gives the probability that something holds, from a few features: fitted, cut at a bound, and checked.
 
-It is a logistic regression none of whose features counts against what it speaks for: more of any never lowers it.
+It is a logistic regression without negative coefficients: more of any feature never lowers the probability.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ class Rule:
     coefficients: tuple[float, ...]
 
     def of(self, features: Table) -> Table:
-        """In (0, 1), one a case."""
+        """Return the probability of each case, in (0, 1)."""
         return np.asarray(_logistic(self.intercept + features @ np.array(self.coefficients)))
 
 
 def fitted(features: Table, holds: Truth) -> Rule:
-    """The likeliest rule but for RIDGE, where both outcomes count alike however often each is there.
+    """Return the likeliest rule under the penalty RIDGE, where both outcomes count alike however frequent each is.
 
-    A feature that would count against what it speaks for is left out, the strongest such first.
+    Features that would get a negative coefficient are left out, the most negative one first.
     """
     deviations = np.maximum(features.std(axis=0), 1e-9)
     kept = list(range(features.shape[1]))
@@ -48,7 +48,7 @@ def fitted(features: Table, holds: Truth) -> Rule:
 
 
 def _newton(scaled: Table, holds: Truth) -> Table:
-    """Intercept and coefficients; `scaled` has deviations of 1."""
+    """Return intercept and coefficients by Newton's method; columns of `scaled` have standard deviations of 1."""
     columns = np.column_stack([np.ones(len(scaled)), scaled])
     counts = np.where(holds, 0.5 / max(1, holds.sum()), 0.5 / max(1, (~holds).sum())) * len(holds)
     ridge = np.diag([1e-6] + [RIDGE] * scaled.shape[1])
@@ -66,20 +66,20 @@ def _logistic(logits: Table) -> Table:
 
 
 def bound(scores: Table, holds: Truth, lost: float) -> float:
-    """The largest bound below which at most the share `lost`, in [0, 1), of the cases that hold is."""
+    """Return the largest bound below which at most the share `lost`, in [0, 1), of the cases that hold lies."""
     ranked = np.sort(scores[holds])
     return float(ranked[int(lost * len(ranked))]) if len(ranked) else 0.0
 
 
 def area(scores: Table, holds: Truth) -> float:
-    """The probability that a case that holds scores more than one that does not, ties counting half; 0.5 is chance."""
+    """Return the probability that a case that holds outscores one that does not, ties counting half; 0.5 is chance."""
     apart = scores[holds][:, None] - scores[~holds]
     return float((apart > 0).mean() + 0.5 * (apart == 0).mean()) if apart.size else 0.5
 
 
 @dataclass(frozen=True)
 class Bin:
-    """The cases whose probability lies in [low, low + width): how many, their mean probability, what share holds."""
+    """Cases with probabilities in [low, low + width): their number, mean probability and the share that holds."""
 
     low: float
     cases: int
@@ -88,7 +88,7 @@ class Bin:
 
 
 def reliability(probabilities: Table, holds: Truth, bins: int) -> Sequence[Bin]:
-    """Bins of equal width over [0, 1], none left out that has a case."""
+    """Return the bins of equal width over [0, 1] that have cases."""
     at = np.minimum((probabilities * bins).astype(int), bins - 1)
     return [
         Bin(number / bins, int(mine.sum()), float(probabilities[mine].mean()), float(holds[mine].mean()))

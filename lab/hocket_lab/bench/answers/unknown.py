@@ -1,8 +1,8 @@
-"""`hocket bench unknown`: how often a question is said to be about nothing that was read, rightly and wrongly.
+"""`hocket bench unknown`: how often the product says, rightly or wrongly, that no document answers a question.
 
-Every set is a collection of its own, read and searched with the product's defaults; no model writes anything. Three
-kinds of questions are asked of it: those that one of its passages answers and that are found, those of which nothing
-was read, and those that a passage is about and does not answer.
+Every set is a collection of its own, read and searched with the product's defaults; no model writes anything. It is
+asked three kinds of questions. The first are answered by a passage that is found; about the second nothing was read;
+the third are those that a passage is about and does not answer.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CLAIMS = ((UNREAD, 0.85, True), (UNANSWERABLE, 0.5, True), (ANSWERABLE, 0.08, Fa
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     half: Annotated[str, Option("Which of SQuAD's articles, and of the other corpora.", choices=tuple(HALVES))] = (
         "reported"
@@ -58,7 +58,7 @@ class Settings:
 
 
 class _Asked(NamedTuple):
-    """A question of a set, which library is asked it, and the text there that is to be found, if any."""
+    """A question with its set and kind, the library to search, and the text to find there, if any."""
 
     set: str
     kind: str
@@ -68,7 +68,7 @@ class _Asked(NamedTuple):
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
-    """Ask what is not in the report yet; returns whether every claim holds."""
+    """Ask what is not in the report yet; tells whether no claim misses."""
     read = [*files(dict.fromkeys(SETS, 1)), CLAPNQ_UNANSWERABLE]
     require(data, *read)
     report = Report(asdict(settings) | {"inputs": digest_of_files([data / file for file in read])}, json_path)
@@ -84,7 +84,7 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
 
 
 def claim(report: Report) -> None:
-    """Of all sets together."""
+    """Claim, over all sets together, how often each kind of question is said to be in no document."""
     report.claims.clear()
     for kind, bound, at_least in CLAIMS:
         mine = [row for row in report.rows if row["kind"] == kind]
@@ -99,7 +99,7 @@ def claim(report: Report) -> None:
 
 
 def _measured(texts: Sequence[str], asked: Sequence[_Asked], settings: Settings) -> Iterator[Row]:
-    """A row for each set and kind of what a library is asked."""
+    """Yield a row for each set and kind of question that a library is asked."""
     from hocket_retrieval.collection import Collection
     from hocket_retrieval.embedding.embedder import Embedder
 
@@ -113,7 +113,7 @@ def _measured(texts: Sequence[str], asked: Sequence[_Asked], settings: Settings)
 
 
 def _is_unknown(collection: Collection, asked: _Asked, texts: Sequence[str], settings: Settings) -> bool | None:
-    """Whether nothing is found about it; None where its text is not found, so that no answer can be right."""
+    """Tell whether nothing is found about it; None if its gold text is not found, so that no answer can be right."""
     found = passages(bytes(16), collection.search(asked.text, settings.passages), [], 0.0)
     if asked.gold and not any(texts[int(passage.document)] == asked.gold for passage in found.passages):
         return None
@@ -121,7 +121,7 @@ def _is_unknown(collection: Collection, asked: _Asked, texts: Sequence[str], set
 
 
 def _asked(data: Path, settings: Settings) -> tuple[dict[str, list[str]], list[_Asked]]:
-    """The libraries, and what each is asked; what nobody has read is asked of an encyclopedia about something else."""
+    """Return the libraries and the questions; unread ones are asked of an encyclopedia about something else."""
     of, others = _questions(data, settings.half, settings), _questions(data, _other(settings.half), settings)
     libraries = {name: _texts(some) for name, some in of.items()} | {"squad, other half": _texts(others["squad"])}
     asked = list[_Asked]()
@@ -138,7 +138,7 @@ def _asked(data: Path, settings: Settings) -> tuple[dict[str, list[str]], list[_
 
 
 def _questions(data: Path, half: str, settings: Settings) -> dict[str, list[Question]]:
-    """Of each set."""
+    """Return the questions of each set."""
     number = settings.questions
     each = {"squad device": number // 2, "squad cloud": number - number // 2, "two-sided": 0}
     asked = questions(data, half, each | dict.fromkeys(SETS[1:], number), settings.seed)
@@ -150,12 +150,12 @@ def _other(half: str) -> str:
 
 
 def _texts(asked: Sequence[Question]) -> list[str]:
-    """All that lies on the two sides."""
+    """Return all texts of the two sides; for the chats, those of the device alone."""
     return [*asked[0].device, *(asked[0].cloud if asked[0].of != "chats" else ())]
 
 
 def _impossible(data: Path, half: str) -> list[str]:
-    """What SQuAD calls unanswerable."""
+    """Return the questions that SQuAD marks as unanswerable."""
     articles = json.loads((data / SQUAD).read_text(encoding="utf-8"))["data"][HALVES[half]]
     paragraphs = [paragraph for article in articles for paragraph in article["paragraphs"]]
     return [each["question"] for paragraph in paragraphs for each in paragraph["qas"] if each["is_impossible"]]

@@ -1,7 +1,7 @@
 """DRCG (paper §7.1): the device generates alone, from the passages of both sides; the cloud's travel over the link.
 
-`Text` reads what came from scratch. Runs in the benchmark's own process with the device's model; retrieval is the
-daemons'.
+`Text` reads all passages from scratch. It runs in the benchmark's own process with the device's model; retrieval is by
+the daemons.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WAIT_S = 60.0
 
 @dataclass(frozen=True)
 class Terms:
-    """What one run of a baseline is told."""
+    """Parameters of one run of a baseline."""
 
     sampling: Sampling
     documents: int  # a side
@@ -61,7 +61,7 @@ class Text:
 
 
 def answered(model: LanguageModel, prompt: str, passages: list[Passage], terms: Terms, started_s: float) -> Run:
-    """What the device makes of the passages of both sides, asked at `started_s` on the monotonic clock."""
+    """Return the device's answer from both sides' passages, for a request made at `started_s` (monotonic clock)."""
     weights, _ = weigh([passage.score for passage in passages], terms.relevance_temperature)
     texts = [passage.text for passage in passages]
     group = read_at_once(model, prompt, texts, task=terms.task, room=terms.sampling.max_tokens)
@@ -73,7 +73,7 @@ def answered(model: LanguageModel, prompt: str, passages: list[Passage], terms: 
 
 
 def _generate(group: SequenceGroup, weights: list[float], terms: Terms) -> tuple[list[float], list[int]]:
-    """When each token was drawn, on the monotonic clock, and the tokens."""
+    """Return the monotonic times at which the tokens were drawn, and the tokens."""
     sampling = terms.sampling
     rule = Rule(sampling.seed, sampling.temperature, sampling.top_p)
     ids: list[int] = []

@@ -1,6 +1,6 @@
-"""DRCG/KV (paper §7.1): as DRCG/Text, but the keys and values of the cloud's passages travel, and nothing is read anew.
+"""DRCG/KV (paper §7.1): like DRCG/Text, but the KV of the cloud's passages is transferred, and nothing is read anew.
 
-The cloud's machine keeps what the device's own model makes of every document there, so that the device can take it up.
+The cloud's machine stores the KV that the device's own model computes for every document there, for the device to use.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ NUMBER_BYTES = 2  # of a passage
 
 
 class Keeper:
-    """The KV of all documents behind `searcher`, as the device's model computes it."""
+    """The stored KV of all documents that `searcher` can find, as the device's model computes it."""
 
     def __init__(self, folder: Path, searcher: Caller, model: str) -> None:
-        """Computes what is there now, which takes a while."""
+        """Compute the KV of the documents that are there now, which takes a while."""
         kept = KVSettings(folder=str(folder), budget_bytes=BUDGET_BYTES)
         self.model = open_model(ModelSettings(name=model), "device", kept)
         self._searcher = searcher
@@ -53,16 +53,16 @@ class Keeper:
 
     @property
     def store(self) -> StoredKV:
-        """Where it is kept."""
+        """The store that holds the KV."""
         assert self.model.stored is not None
         return self.model.stored
 
     def prefix(self, text: str) -> Prefix:
-        """A document as the device's model reads it."""
+        """Return a document as a prefix of the device's model."""
         return prefix_of(self.model, self._layout, text)
 
     def search(self, query: str, k: int) -> Passages:
-        """The passages for a query."""
+        """Return the passages for a query."""
         return self._searcher.ask(Search(request=os.urandom(16), query=query, k=k), Passages, WAIT_S)
 
     def _pages(self) -> Iterator[list[str]]:
@@ -88,7 +88,7 @@ class Offer:
         self._thread.start()
 
     def close(self) -> None:
-        """Take no more; who is connected is answered to the end."""
+        """Accept no more connections; clients that are connected are answered to the end."""
         self._listener.close()
 
     def _serve(self) -> None:
@@ -112,7 +112,7 @@ class MovedKV:
     """DRCG/KV: both searches at once, the cloud's passages with their KV, and the device generates alone."""
 
     def __init__(self, device: Caller, cloud: Caller, endpoints: tuple[str, str], model: str) -> None:
-        """Between both retrieval daemons; KV is offered at the first of `endpoints` and fetched at the second."""
+        """Connect to both retrieval daemons; KV is offered at the first of `endpoints` and fetched at the second."""
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hocket-")))
             self._own = Keeper(folder / "device", device, model)
@@ -124,7 +124,7 @@ class MovedKV:
             self._stack = stack.pop_all()
 
     def close(self) -> None:
-        """End the cloud's part and drop what is kept."""
+        """Close the cloud's part and drop the stored KV."""
         self._stack.close()
 
     def run(self, prompt: str, terms: Terms) -> Run:
@@ -136,7 +136,7 @@ class MovedKV:
         return answered(self._own.model, prompt, passages, terms, started_s)
 
     def _fetch(self, query: str, k: int) -> list[Passage]:
-        """The cloud's passages; their KV is in the device's store afterwards."""
+        """Return the cloud's passages; their KV is in the device's store afterwards."""
         self._far.send_bytes(msgpack.packb({"query": query, "k": k}))
         came: dict[int, bytearray] = {}
         while frame := self._far.recv_bytes():
@@ -148,17 +148,17 @@ class MovedKV:
 
 
 def place(endpoint: str) -> tuple[str, int]:
-    """Host and port of a tcp endpoint."""
+    """Return host and port of a TCP endpoint."""
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
     return host, int(port)
 
 
 def parts(kv: KV) -> Iterator[bytes]:
-    """A document's KV in pieces of at most PART_BYTES."""
+    """Return a document's KV in pieces of at most PART_BYTES."""
     data = b"".join(entry.encode(b"", kv))
     return (data[start : start + PART_BYTES] for start in range(0, len(data), PART_BYTES))
 
 
 def whole(came: bytearray) -> KV:
-    """The KV that such pieces, put together, are. Raises Damaged."""
+    """Return the KV that consists of these pieces, joined. Raises Damaged."""
     return entry.decode(b"", np.frombuffer(came, dtype=np.uint8), check=True)

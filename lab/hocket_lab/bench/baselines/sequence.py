@@ -15,7 +15,7 @@ from hocket_lab.bench.running.stream import Run, ask
 
 
 def run(device: Client, cloud: Client, prompt: str, options: Mapping[str, Any]) -> Run:
-    """The device's answer, shown when the slower side has ended; `cloud` is a client of that side over the link."""
+    """Return the device's answer, shown when the slower side has ended; `cloud` is a client over the link."""
     with ThreadPoolExecutor(2) as pool:
         both = [pool.submit(ask, client, prompt, alone=True, **options) for client in (device, cloud)]
         sequences = [future.result() for future in both]

@@ -23,7 +23,7 @@ Corpus = Literal["facts", "wikitext2", "enron", "nih"]
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     corpus: Annotated[Corpus, Option("Made-up facts typed into a running pair, or real texts.")] = "facts"
     facts: Annotated[int, Option("Made-up facts.", min=1, max=1_000)] = 100
@@ -43,7 +43,7 @@ class Settings:
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
-    """Measure what is not in the report yet; returns whether every claim holds."""
+    """Measure what is not in the report yet; tells whether no claim misses."""
     if settings.corpus == "facts":
         return _facts(settings, json_path)
     if settings.tau:

@@ -1,7 +1,7 @@
 """Made-up facts that are nearly alike: five of each kind, which differ in a name and a value; a seed makes them.
 
-Two sets of kinds: rules are chosen on one, and shown to hold on the other, whose words and forms are others.
-Laws: no subject and no value is there twice; a typed beginning has its fact's subject, and no other one's.
+There are two sets of kinds: rules are chosen on one and checked on the other, whose words and forms differ. Invariants:
+no subject and no value occurs twice; a typed beginning has its fact's subject, and no other one's.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ OF_A_KIND = 5
 
 
 class ConfusableKind(NamedTuple):
-    """Facts of a side in one document: its `file`, what stands above them, a `line` for each, and what is typed.
+    """Facts of a side in one document: its `file`, the text `above` them, a `line` for each, and what is `typed`.
 
-    In `line` and `typed` stand {subject}, {value}, and {other}, a second value that is never asked for.
+    `line` and `typed` contain {subject}, {value}, and {other}, a second value that is never asked for.
     """
 
     side: Side
@@ -98,7 +98,7 @@ SETS: Mapping[Set, Sequence[ConfusableKind]] = {
 
 @dataclass(frozen=True)
 class ConfusableFact:
-    """What is typed of it, the value that goes on with it, and the document that has it."""
+    """A made-up fact: the text to type, the value that completes it, and the document that states it."""
 
     side: Side
     document: str
@@ -110,7 +110,7 @@ class ConfusableFact:
 def make_confusable(
     kinds: Sequence[ConfusableKind], seed: int
 ) -> tuple[list[ConfusableFact], dict[Side, dict[str, str]]]:
-    """The facts, and each side's documents by name."""
+    """Return the facts, and each side's documents by name."""
     rng, used = random.Random(seed), set[str]()
     facts, documents = list[ConfusableFact](), dict[Side, dict[str, str]]({"cloud": {}, "device": {}})
     for kind in kinds:
@@ -125,7 +125,7 @@ def make_confusable(
 
 
 def _new(name: str, rng: random.Random, used: set[str]) -> str:
-    """One that is not part of any that was used before, nor has one as its part."""
+    """Return a new name that is not part of any that was used before and has none as its part; add it to `used`."""
     while True:
         made = _made(name, rng)
         if not any(made in each or each in made for each in used):

@@ -1,4 +1,4 @@
-"""Figure 5's curves over τ: how expected a text is, how near to it is what is written, and what is asked for that."""
+"""Figure 5's curves over τ: perplexity, similarity of what is written, and the requests and bytes that this takes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PANELS = ("perplexity", "gleu", "requests_a_minute", "bytes_a_minute")
 
 
 def draw(png: Path, rows: Sequence[Row]) -> None:
-    """Write `png`: a panel for each figure, a line over τ, and beside it a point for the one that sets itself."""
+    """Write `png`: a panel for each measure, a line over τ, and beside it a point for the τ that sets itself."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

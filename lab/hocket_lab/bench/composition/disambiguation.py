@@ -1,6 +1,6 @@
 """Facts that are nearly alike, typed into a running pair: whose value is suggested, its own or another one's?
 
-Each fact is typed word by word, and judged REST_S behind its last word. Then those of the device are typed into a pair
+Each fact is typed word by word, and judged REST_S after its last word. Then those of the device are typed into a pair
 whose policy lets nothing leave for memory.
 """
 
@@ -27,7 +27,7 @@ MOST_OTHERS = 1  # values of another fact, of all facts
 
 @dataclass(frozen=True)
 class Judged:
-    """What was shown behind a fact: its value, another one's, and whether its document was named with it."""
+    """The verdict on a fact's suggestion: has it the fact's value, has it another one's, and is the document named?"""
 
     right: bool
     other: bool
@@ -35,7 +35,7 @@ class Judged:
 
     @classmethod
     def of(cls, fact: ConfusableFact, shown: Suggestion | None, facts: Sequence[ConfusableFact]) -> Judged:
-        """By whole words, as far as anything is shown."""
+        """Judge the suggestion, if any is shown, by whole words."""
         text = shown.text if shown is not None else ""
         right = _has(text, fact.value)
         other = any(_has(text, each.value) for each in facts if each is not fact)
@@ -44,7 +44,7 @@ class Judged:
 
 
 def measure(confidence: float, model: str, which: Set, seed: int) -> Row:
-    """Both pairs, one after the other: how many facts of each side were shown, and how many of another one."""
+    """Measure both pairs, one after the other; count each side's facts shown, others' values and documents named."""
     facts, documents = make_confusable(SETS[which], seed)
     private = [fact for fact in facts if fact.side == "device"]
     found = {side: list[Judged]() for side in LEAST}
@@ -60,7 +60,7 @@ def measure(confidence: float, model: str, which: Set, seed: int) -> Row:
 
 
 def claim(report: Report, row: Row) -> None:
-    """Facts shown, sources named, and values of other facts, with one confidence."""
+    """Claim the facts shown, the sources named, and the values of other facts, with one confidence."""
     for side, least in LEAST.items():
         right, of = int(row[f"{side}_right"] or 0), int(row[f"{side}_facts"] or 0)
         name = "the device's, nothing leaving for memory" if side == "alone" else f"the {side}'s"

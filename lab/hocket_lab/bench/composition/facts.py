@@ -1,7 +1,7 @@
 """Made-up facts that nobody can know without their documents: a seed makes them, and each has two wordings.
 
-Laws: no value and no subject is there twice, and no value stands in another fact's document; the typed beginnings of a
-fact share its subject, and no word of five letters besides.
+Invariants: no value and no subject occurs twice, and no value occurs in another fact's document. The typed beginnings
+of a fact share its subject, and no other word of five letters.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BEHIND = (
 
 @dataclass(frozen=True)
 class Fact:
-    """`subject` and `value` of a kind; the document called `name` states it in the kind's own words."""
+    """A fact: `subject` and `value` of a kind; the document called `name` states it in the kind's own words."""
 
     name: str
     subject: str
@@ -36,19 +36,19 @@ class Fact:
     document: str
 
     def beginning(self, *, own: bool) -> str:
-        """A sentence up to where the value begins, in the document's words or in others."""
+        """Return the sentence up to where the value begins, in the document's words or in others."""
         return f"{self.subject} {self.kind.own if own else self.kind.other} "
 
 
 def make_facts(count: int, seed: int) -> list[Fact]:
-    """So many facts, the kinds in turn."""
+    """Return `count` facts, of all kinds in turn."""
     rng = random.Random(seed)
     used: set[str] = set()
     return [_fact(number, KINDS[number % len(KINDS)], rng, used) for number in range(count)]
 
 
 def is_right(suggestion: str, value: str) -> bool:
-    """Whether a suggestion begins with the value as whole words, letter by letter; blanks before it do not count."""
+    """Tell whether a suggestion begins with the value as whole words, letter by letter, ignoring blanks before it."""
     text = suggestion.lstrip()
     return text.startswith(value) and not text[len(value) :][:1].isalnum()
 
@@ -61,7 +61,7 @@ def _fact(number: int, kind: Kind, rng: random.Random, used: set[str]) -> Fact:
 
 
 def _new(name: str, rng: random.Random, used: set[str]) -> str:
-    """One that is not part of any that was used before, nor has one as its part."""
+    """Return a new name that is not part of any that was used before and has none as its part; add it to `used`."""
     while True:
         made = MAKERS[name](rng)
         if not any(made in each or each in made for each in used):

@@ -1,4 +1,4 @@
-"""What made-up facts are about: kinds with two wordings each, and names that are put together of syllables."""
+"""The kinds of made-up facts, with two wordings each, and names that are put together of syllables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Kind(NamedTuple):
-    """`own` and `other` are two wordings between subject and value; no word of five letters is in both."""
+    """A kind of fact: `own` and `other` are wordings between subject and value that share no word of five letters."""
 
     subject: str
     own: str

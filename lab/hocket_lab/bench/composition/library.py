@@ -1,4 +1,4 @@
-"""What the cloud has read of a page's subject, as references of every kind, by the daemon's own functions."""
+"""References of every kind from what the cloud has read of a page's subject, by the daemon's own functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAX_SENTENCES = 24
 
 
 class Library:
-    """What is remembered of a shelf; what is nearest a text stands last, before what is typed."""
+    """References from a shelf; the one nearest to a text comes last, before what is typed."""
 
     def __init__(self, shelf: Shelf, encode: Callable[[str], list[int]]) -> None:
         self._shelf = shelf
@@ -23,11 +23,11 @@ class Library:
         self._settings = CompositionSettings()
 
     def remembered(self, text: str) -> Items:
-        """What the daemon has when `text` was typed word by word."""
+        """Return what the daemon remembers after `text` was typed word by word."""
         return self.typed(text, self._settings).items
 
     def typed(self, text: str, settings: CompositionSettings) -> Replay:
-        """The same with other settings, and what was asked for it."""
+        """Replay typing `text` with other settings; return what is remembered and what was asked for it."""
 
         def takeaways(query: str) -> list[Takeaway]:
             return self._shelf.takeaways(query, settings.passages, settings.takeaways)
@@ -35,18 +35,18 @@ class Library:
         return typed(text, settings, self._encode, takeaways)
 
     def sentences(self, text: str, tokens: int) -> Items:
-        """The nearest sentences that have no more tokens."""
+        """Return the nearest sentences that have at most `tokens` tokens."""
         memory = self._memory(tokens)
         memory.add("cloud", self._shelf.takeaways(text, _WIDER * self._settings.passages, _MAX_SENTENCES), 0.0)
         return memory.items
 
     def passages(self, text: str) -> Items:
-        """The best passages, whole."""
+        """Return the best passages, whole, the best one last."""
         found = self._shelf.passages(text, self._settings.passages)
         return tuple(self._item(each.text, each.document) for each in reversed(found))
 
     def cut(self, items: Sequence[Item], tokens: int) -> Items:
-        """The last of them, as many words as have no more tokens."""
+        """Return the last items, as many of their words as have at most `tokens` tokens."""
         kept: list[Item] = []
         for item in reversed(items):
             words = item.takeaway.text.split()

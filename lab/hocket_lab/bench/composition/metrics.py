@@ -1,4 +1,4 @@
-"""How near a completion is to the text that was really written: n-grams and common subsequences of their words.
+"""Similarity of a completion to the text that was really written: n-grams and common subsequences of their words.
 
 A word is a run of letters and digits in lower case, or a single other mark. Every value is in [0, 1].
 """
@@ -19,19 +19,19 @@ Metric = Callable[[Words, Words], float]
 
 
 def words_of(text: str) -> list[str]:
-    """Of a text."""
+    """Return the words of a text."""
     return _WORD.findall(text.lower())
 
 
 def gleu(label: Words, written: Words) -> float:
-    """Common n-grams of one to four words over those of the longer text (Wu et al., 2016)."""
+    """Return GLEU: common n-grams of one to four words over those of the longer text (Wu et al., 2016)."""
     common, of_label, of_written = (sum(counts) for counts in zip(*_counts(label, written), strict=True))
     maximum = max(of_label, of_written)
     return common / maximum if maximum else 0.0
 
 
 def bleu4(label: Words, written: Words) -> float:
-    """BLEU of one sentence: orders above one are smoothed by adding one (Lin and Och, 2004)."""
+    """Return BLEU of one sentence: orders above one are smoothed by adding one (Lin and Och, 2004)."""
     counts = list(_counts(label, written))
     if not counts[0][0]:
         return 0.0
@@ -43,12 +43,12 @@ def bleu4(label: Words, written: Words) -> float:
 
 
 def rouge1(label: Words, written: Words) -> float:
-    """F1 of their words (Lin, 2004)."""
+    """Return the F1 of their words (Lin, 2004)."""
     return _f1((Counter(label) & Counter(written)).total(), label, written)
 
 
 def rouge_l(label: Words, written: Words) -> float:
-    """F1 of the longest common subsequence of their words (Lin, 2004)."""
+    """Return the F1 of the longest common subsequence of their words (Lin, 2004)."""
     lengths = [0] * (len(written) + 1)
     for word in label:
         diagonal = 0
@@ -65,7 +65,7 @@ METRICS: Mapping[str, Metric] = {
 
 
 def _counts(label: Words, written: Words) -> list[tuple[int, int, int]]:
-    """For each order: common n-grams, the label's, and those that were written."""
+    """Return, for each order, the numbers of common n-grams, of the label's and of those that were written."""
     both = [(_grams(label, order), _grams(written, order)) for order in ORDERS]
     return [((one & other).total(), one.total(), other.total()) for one, other in both]
 

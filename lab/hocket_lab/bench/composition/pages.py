@@ -1,7 +1,7 @@
-"""Real texts to be typed, and what the cloud has read meanwhile.
+"""Real texts to type, and the texts that the cloud has read.
 
 Of WikiText-2's held-out pages the lead is typed, and the cloud has read their other sections. Of mails and abstracts
-the cloud has read all others, and never the one that is typed. Nothing here is learned from.
+the cloud has read all others, and never the one that is typed. No model is trained on them.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _HEADING = re.compile(r"(?m)^ *=( =)+ .*$")
 
 @dataclass(frozen=True)
 class Page:
-    """`lead` is what is typed; the cloud has read `sections`, or, where there are none, other texts than this one."""
+    """A text whose `lead` is typed; the cloud has read its `sections` or, if there are none, other texts."""
 
     name: str
     lead: str
     sections: str = ""
 
     def cut(self, share: float) -> tuple[str, str]:
-        """The lead up to a word, which `share` of its words stand before, and the rest; together they are the lead."""
+        """Return the lead up to a word, with `share` of its words, and the rest; together they are the lead."""
         starts = [match.start() for match in re.finditer(r"\s\S", self.lead)]
         at = starts[min(len(starts) - 1, round(share * len(starts)))]
         return self.lead[:at], self.lead[at:]
@@ -49,17 +49,17 @@ class Corpus:
     read: Mapping[str, str]
 
     def first(self, count: int) -> Corpus:
-        """The first texts, and nothing read but their own sections."""
+        """Return the first texts, with nothing read but their own sections."""
         pages = self.pages[:count]
         return Corpus(pages, {page.name: page.sections for page in pages})
 
     def hidden(self, *pages: Page) -> set[str]:
-        """What may not be remembered while these are typed."""
+        """Return the names of the texts that may not be remembered while these are typed."""
         return {page.name for page in pages if not page.sections}
 
 
 def corpus(data: Path, kind: Kind, count: int) -> Corpus:
-    """So many texts to be typed, evenly drawn. Raises BadRequest without the files."""
+    """Return `count` texts to type, evenly drawn, and what the cloud reads. Raises BadRequest without the files."""
     if kind == "wikitext2":
         found = pages(data, count)
         return Corpus(found, {page.name: page.sections for page in found})
@@ -69,7 +69,7 @@ def corpus(data: Path, kind: Kind, count: int) -> Corpus:
 
 
 def pages(data: Path, count: int) -> list[Page]:
-    """So many of WikiText-2's with enough of lead and sections, evenly drawn. Raises BadRequest without the files."""
+    """Return `count` WikiText-2 pages, evenly drawn, with enough lead and sections. Raises BadRequest without files."""
     require(data, *FILES)
     found = []
     for file in FILES:
@@ -82,7 +82,7 @@ def pages(data: Path, count: int) -> list[Page]:
 
 
 def _texts(data: Path, kind: Kind) -> dict[str, str]:
-    """Every mail, or every abstract, once."""
+    """Return the text of every mail, or every abstract, once, by name."""
     name, text = ("id", "body") if kind == "enron" else ("application_id", "abstract_text")
     require(data, *FILES_OF[kind])
     rows = (row for file in FILES_OF[kind] for row in json_lines(data / file))

@@ -1,6 +1,6 @@
 """Made-up facts in the cloud's documents of a running pair, typed by a client: is the value suggested, and from where?
 
-Each fact is typed word by word: in its document's words, in others, and in its own without memory. Behind the last word
+Each fact is typed word by word: in its document's words, in others, and in its own without memory. After the last word
 the client waits until the cloud's memory has come and nothing more comes; then the suggestion is judged.
 """
 
@@ -30,7 +30,7 @@ COLUMNS = ("way", "facts", "found", "right", "low", "high", "named", "alone")
 
 
 def measure(report: Report, facts: Sequence[Fact], model: str, word_s: float) -> None:
-    """Type what is not in the report yet; `word_s` passes after each word."""
+    """Type what is not in the report yet; `word_s` seconds pass after each word."""
     todo = [(fact, way) for fact in facts for way in WAYS if report.find(document=fact.name, way=way) is None]
     if not todo:
         return
@@ -66,7 +66,7 @@ def _typed(client: Client, fact: Fact, way: str, word_s: float) -> Row:
 
 
 def _at_rest(composer: Composer, news: list[News]) -> Suggestion | None:
-    """The suggestion when the cloud's memory has come and nothing has come for as long as four suggestions took."""
+    """Return the suggestion once the cloud's memory has come and nothing came for as long as four suggestions took."""
     for event in () if _remembered(news) else composer.events(MEMORY_S):
         news.append(event)
         if _remembered(news):
@@ -86,7 +86,7 @@ def _remembered(news: Sequence[News]) -> bool:
 
 
 def summary(rows: Sequence[Row]) -> list[Row]:
-    """For each way the shares of facts whose sentence came and whose value is suggested, and of those with a source."""
+    """Return, by way, the shares of facts whose sentence came, whose value is suggested and whose source is named."""
     return [_summed(way, mine) for way in WAYS if (mine := [row for row in rows if row["way"] == way])]
 
 
@@ -107,7 +107,7 @@ def _summed(way: str, rows: Sequence[Row]) -> Row:
 
 
 def claim(report: Report) -> None:
-    """What is right in each way, and whether its document is named."""
+    """Claim how often the value is right in each way, and how often its document is named."""
     report.claims.clear()
     for way, target in TARGETS:
         right = [bool(row["right"]) for row in report.rows if row["way"] == way]

@@ -1,7 +1,7 @@
-"""How old memory may get (Figure 5): real pages typed with each τ, beside what is asked for and what that weighs.
+"""Limits on the age of memory (Figure 5): real pages typed with each τ, and the requests and bytes that each takes.
 
-Memory is there as soon as it is asked for, so an older one is τ's work alone. A text is typed up to a place of chance,
-and what follows is scored and written there.
+Memory arrives as soon as it is requested, so only τ makes it old. A text is typed up to a random place; what follows is
+scored and generated there.
 """
 
 from __future__ import annotations
@@ -46,17 +46,20 @@ LIVE = 4  # pages that are typed into running pairs, too
 
 
 def threshold(word: str) -> Threshold:
-    """τ as the configuration has it."""
+    """Return τ as the configuration has it."""
     return "auto" if word == AUTO else int(word)
 
 
 def settings_for(word: str) -> CompositionSettings:
-    """Those of a device with this τ."""
+    """Return the settings of a device with this τ."""
     return replace(CompositionSettings(), distance=threshold(word))
 
 
 def measure(report: Report, corpus: Corpus, taus: Sequence[str], model: str, how: How) -> None:
-    """Type what is not in the report yet; the first pages, whose sections are all that is read, into running pairs."""
+    """Measure what is not in the report yet: all pages in a replay, and the first ones in running pairs as well.
+
+    The first pages' own sections are all that those pairs read.
+    """
     writer, embedder = Writer(model, how, Likeness()), RememberingEmbedder()
     with _library(corpus, writer, embedder) as library:
         _score(report, corpus, taus, library, writer)
@@ -94,7 +97,7 @@ def _score(report: Report, corpus: Corpus, taus: Sequence[str], library: Library
 
 
 def asked(replay: Replay, typed: str) -> Row:
-    """What was asked for a text, and how long it takes to type."""
+    """Return the number and bytes of requests for a text, and the minutes that it takes to type."""
     settings = CompositionSettings()
     requests = [
         MemoryRequest(session=bytes(16), query=query, k=settings.passages, takeaways=settings.takeaways)
@@ -108,7 +111,7 @@ def asked(replay: Replay, typed: str) -> Row:
 
 
 def summary(rows: Sequence[Row]) -> list[Row]:
-    """Each τ's means, and the 95 % interval of the nats of a token that it saves against the default."""
+    """Return each τ's means, the 95 % interval of the nats per token saved against the default, and the waits."""
     taus = list(dict.fromkeys(str(row["tau"]) for row in rows if "tau" in row))
     return [*(_summed(tau, rows) for tau in taus), *waits.summary(rows)]
 
@@ -127,7 +130,7 @@ def _summed(tau: str, rows: Sequence[Row]) -> Row:
 
 
 def claim(report: Report) -> None:
-    """Whether a τ that sets itself asks for so much less than the default, and is as good, that it should be it."""
+    """Claim that the τ that sets itself asks for much less than the default and is as good, so it should replace it."""
     auto, default = _of(report.rows, AUTO), _of(report.rows, DEFAULT)
     if not auto or len(auto) != len(default):
         return

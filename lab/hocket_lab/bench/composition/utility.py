@@ -1,4 +1,4 @@
-"""Real pages: how expected the rest of a lead is, and how near to it what is written is, with each kind of reference.
+"""Real pages: how expected the rest of a lead is, and how similar generated text is to it, by kind of reference.
 
 - vanilla: nothing but the typed text
 - rag: the best passages for the typed text, whole
@@ -63,7 +63,7 @@ COLUMNS = ("system", "pages", "perplexity", "low", "high", *WEIGHTS, *NEARNESS, 
 
 @dataclass(frozen=True)
 class How:
-    """How much of a lead is typed, and how many tokens of its rest are scored, and written to be compared with it."""
+    """The share of a lead to type, and the numbers of tokens of its rest to score, and to generate for comparison."""
 
     share: float
     label_tokens: int
@@ -71,7 +71,7 @@ class How:
 
 
 class Writer:
-    """A model that scores and writes behind references."""
+    """A model that scores and generates text after references."""
 
     def __init__(self, model: str, how: How, likeness: Likeness) -> None:
         settings = ModelSettings(name=resolved(model), dtype="float32", slots=1, context=CONTEXT)
@@ -85,7 +85,7 @@ class Writer:
         self.encode = self._encoding.ids
 
     def row(self, items: Items, typed: str, rest: str) -> Row:
-        """The rest's mean nats of a token behind references and typed text, and how near what is written is to it."""
+        """Return the rest's mean nats per token after references and typed text, and the written text's likeness."""
         reference = make_reference(self.model, items, "", None)
         before, label = self.encode(typed), self.model.continued(rest)[: self._how.label_tokens]
         p = self._forced.score([*reference.ids, *before, *label], len(label))
@@ -122,14 +122,14 @@ class Writer:
 
 @dataclass(frozen=True)
 class Models:
-    """The device's model, and those that it has been tuned to; empty: none."""
+    """The device's model and the models tuned from it; an empty name means none."""
 
     base: str
     ft: str = ""
     it: str = ""
 
     def writers(self, how: How) -> list[tuple[Writer, Mapping[str, str]]]:
-        """Each model, and its systems by whose references they have."""
+        """Return each model with its systems, mapped to the system whose references they have."""
         likeness = Likeness()
         own = {system: system for system in SYSTEMS if system not in (*OF_FT, *OF_IT)}
         named = ((self.base, own), (self.ft, OF_FT), (self.it, OF_IT))
@@ -137,7 +137,7 @@ class Models:
 
 
 def measure(report: Report, corpus: Corpus, models: Models, how: How, kind: str) -> None:
-    """Score and write behind every reference of the pages that are not in the report yet."""
+    """Score and generate after every reference of the pages that are not in the report yet."""
     todo = [page for page in corpus.pages if report.find(document=page.name) is None]
     if not todo:
         return
@@ -178,12 +178,12 @@ def _tokens(items: Items) -> int:
 
 
 def perplexity(rows: Sequence[tuple[float, int]]) -> float:
-    """Of the tokens of all (mean nats of a token, tokens)."""
+    """Return the perplexity over all tokens, from pairs of (mean nats per token, tokens)."""
     return math.exp(_nats(rows))
 
 
 def saved(worse: Sequence[tuple[float, int]], better: Sequence[tuple[float, int]]) -> tuple[float, float]:
-    """The 95 % interval of the nats of a token that the second saves against the first, page by page."""
+    """Return the 95 % interval of the nats per token that the second saves against the first, page by page."""
     pairs = [(one - other, tokens) for (one, tokens), (other, _) in zip(worse, better, strict=True)]
     return bootstrap(range(len(pairs)), lambda drawn: _nats([pairs[int(at)] for at in drawn]))
 
@@ -198,8 +198,9 @@ def _of(rows: Sequence[Row], system: str) -> list[tuple[float, int]]:
 
 
 def summary(rows: Sequence[Row]) -> list[Row]:
-    """Each system's perplexity over pages, what its references weigh, how near it writes, and the nats of a token that
-    it saves against another one; all intervals are those of 95 %.
+    """Return each system's perplexity, size of references, similarity, and the nats per token that it saves.
+
+    The saving is against another system; all intervals are those of 95 %.
     """
     present = [system for system in SYSTEMS if _of(rows, system)]
     return [_summed(system, rows) for system in present]
@@ -218,7 +219,7 @@ def _summed(system: str, rows: Sequence[Row]) -> Row:
 
 
 def claim(report: Report) -> None:
-    """That memory is worth more than nothing and than another page's, and that tuning makes it worth more."""
+    """Claim that memory is worth more than nothing and than another page's, and that tuning makes it worth more."""
     report.claims.clear()
     for better, worse in CLAIMED:
         ours, other = _of(report.rows, better), _of(report.rows, worse)

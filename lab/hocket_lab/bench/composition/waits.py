@@ -1,6 +1,6 @@
 """A running pair beside the replay: how often it asks for memory with each τ, and what waiting for it would cost.
 
-Pages are typed word by word, each word when the memory that the last one asked for has come.
+Pages are typed word by word, each word once the memory that the last one asked for has come.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ COUNTED, ANSWERED = "composition_memory_requests_total", "composition_memory_rep
 
 
 def beginning(page: Page) -> str:
-    """The words of a page that are typed into the pair."""
+    """Return the words of a page that are typed into the pair."""
     return " ".join(page.lead.split()[:WORDS])
 
 
 def count(report: Report, corpus: Corpus, taus: Mapping[str, Threshold], model: str) -> None:
-    """How often the pair asks for each page, with each τ that is not in the report yet."""
+    """Count how often the pair asks for memory for each page, with each τ that is not in the report yet."""
     for name, tau in taus.items():
         todo = [page for page in corpus.pages if report.find(live=name, document=page.name) is None]
         if not todo:
@@ -61,7 +61,7 @@ def _requests(client: Client, page: Page) -> int:
 
 
 def _settle(client: Client) -> None:
-    """Until every request is answered. Raises Unavailable."""
+    """Wait until every request is answered. Raises Unavailable."""
     deadline_s = time.monotonic() + WAIT_S
     while (metrics := client.status().metrics)[COUNTED] != metrics[ANSWERED]:
         if time.monotonic() > deadline_s:
@@ -70,7 +70,7 @@ def _settle(client: Client) -> None:
 
 
 def wait(report: Report, corpus: Corpus, model: str) -> None:
-    """Seconds to a suggestion as it comes, and to one that waits for its memory, by what writes that."""
+    """Measure the seconds to a suggestion as it comes, and to one that waits for its memory, for each generator."""
     for generator in GENERATORS:
         todo = [page for page in corpus.pages if report.find(generator=generator, document=page.name) is None]
         if not todo:
@@ -84,7 +84,7 @@ def wait(report: Report, corpus: Corpus, model: str) -> None:
 
 
 def _waited(client: Client, page: Page) -> Row:
-    """The text is opened, and suggested for with its memory; then one more word is typed."""
+    """Open a text and wait for a suggestion with its memory; then type one more word and time its suggestion."""
     words = beginning(page).split()
     began_s = time.monotonic()
     with client.compose(" ".join(words[:-1])) as composer:
@@ -96,7 +96,7 @@ def _waited(client: Client, page: Page) -> Row:
 
 
 def _with_memory(composer: Composer) -> None:
-    """Until a suggestion has come behind the cloud's memory. Raises Unavailable."""
+    """Wait until a suggestion has come after the cloud's memory. Raises Unavailable."""
     has_come = False
     for event in composer.events(WAIT_S):
         has_come |= isinstance(event, Remembered) and event.side == "cloud"
@@ -106,7 +106,7 @@ def _with_memory(composer: Composer) -> None:
 
 
 def summary(rows: Sequence[Row]) -> list[Row]:
-    """The medians of both ways by generator, and how many times longer waiting takes."""
+    """Return the medians of both ways by generator, and how many times longer waiting takes."""
     found: list[Row] = []
     for generator in GENERATORS:
         mine = [row for row in rows if row.get("generator") == generator]
@@ -118,7 +118,7 @@ def summary(rows: Sequence[Row]) -> list[Row]:
 
 
 def claim(report: Report, replayed: Mapping[tuple[str, str], int]) -> None:
-    """The pair asks as often as the replay, by τ and page; and waiting for an extract takes so many times longer."""
+    """Claim that the pair asks as often as the replay, and that waiting for an extract takes many times longer."""
     live = [row for row in report.rows if "live" in row]
     equal = sum(row["requests"] == replayed[str(row["live"]), str(row["document"])] for row in live)
     if live:

@@ -1,7 +1,7 @@
-"""Part `budget`: decisions online, while server or prompts change halfway; what is spent beside what may be.
+"""Part `budget`: decisions online while server or prompts change halfway; what is spent beside what may be.
 
 `static` was built once of earlier requests; `rebuilt` is built anew of the same window as the daemon's, without an
-account; `priced` is the daemon's Dispatcher. Each begins with the quantiles that a server tells of earlier requests.
+account; `priced` is the daemon's Dispatcher. Each begins with the quantiles that a server reports of earlier requests.
 The control begins with a guess, and keeps or drops what is known of servers that were cancelled.
 """
 
@@ -51,7 +51,7 @@ def measure(
     runs: int,
     done: Callable[[], None],
 ) -> None:
-    """Add the rows of each trace and constraint that the report has not, and the control."""
+    """Add the rows of each trace and constraint that the report does not have yet, and the control."""
     burst = round(BURST_PROMPTS * float(lengths.mean()))
     for trace in traces:
         drawings = [_drawing(trace, lengths, requests, run) for run in range(runs)]
@@ -71,7 +71,7 @@ def measure(
 
 
 def _drawing(trace: Trace, lengths: Ints, number: int, run: int) -> tuple[Requests, Requests]:
-    """Requests to play, and earlier ones."""
+    """Return the requests to play, and earlier ones."""
     return drawn(trace, lengths, number, PART, run), drawn(trace, lengths, number, PART, "before", run)
 
 
@@ -138,7 +138,7 @@ def _control(trace: Trace, lengths: Ints, device_ttft: DeviceTtft, device: str, 
 
 
 def claim(report: Report) -> list[Row]:
-    """State the claims; what is shown: each drift's means over the traces."""
+    """State the claims; return what to show: each drift's means over the traces."""
     rows = [row for row in report.rows if row["part"] == PART]
     if not rows:
         return []
@@ -174,7 +174,7 @@ def _over_rebuilt(rows: Sequence[Row]) -> list[float]:
 
 
 def _claim_coverage(report: Report, rows: Sequence[Row], constraint: str) -> None:
-    """Where a P90 was predicted at all."""
+    """Claim how often the server was within its predicted P90, if one was predicted at all."""
     predicted = sum(_number(row, "predicted") for row in rows)
     if predicted:
         share = sum(_number(row, "covered") for row in rows) / predicted

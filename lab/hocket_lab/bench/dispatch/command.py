@@ -26,7 +26,7 @@ COLUMNS = ("part", "case", "figure", "value", "beside")
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set."""
+    """Settings of the benchmark."""
 
     parts: Annotated[Sequence[str], Option("What to measure.", name="--part", choices=PARTS)] = PARTS
     traces: Annotated[Sequence[str], Option("Servers by the stems of their files; all: every one.")] = ("all",)
@@ -43,14 +43,14 @@ class Settings:
 
 
 class _Read(NamedTuple):
-    """What is replayed: servers, and the lengths of prompts by their kind."""
+    """The data to replay: servers, and the lengths of prompts by their kind."""
 
     traces: Sequence[inputs.Trace]
     prompts: Mapping[str, Ints]
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
-    """Measure what is not in the report yet; returns whether every claim holds. Parts may be measured one by one."""
+    """Measure what is not in the report yet; tells whether no claim misses. Parts may be measured one by one."""
     of_rows = {name: value for name, value in asdict(settings).items() if name != "parts"}
     report = Report(of_rows | {"inputs": digest_of_files(inputs.files(data))}, json_path)
     chosen = [trace for trace in inputs.traces(data) if {trace.name, "all"} & set(settings.traces)]
@@ -97,7 +97,7 @@ def _measure(report: Report, part: str, settings: Settings, read: _Read, bar: Pr
 
 
 def _draw(report: Report, png: Path) -> None:
-    """Mean TTFT by budget, one line for each policy, over the cells that claims are about."""
+    """Draw the mean TTFT by budget, one line for each policy, over the cells that claims are about."""
     rows = list(policies.own(report).values())
     means: dict[tuple[str, float], list[float]] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""Part `cost`: what answers cost when the writing moves to the cheaper side, and what the reader notices of it.
+"""Part `cost`: the cost of answers that move to the cheaper side, and what the reader notices of the move.
 
 Every request is bought anew at a hand-over: the target reads the prompt and what is written. A cancelled server is
 billed for its whole prompt. A server writes as fast as its trace's, a device as fast as the paper's; Algorithm 1 says
@@ -44,7 +44,7 @@ _delivered = lru_cache(maxsize=4096)(delivered)  # prices do not change it
 
 
 class Setting(NamedTuple):
-    """Who races whom, and at what cost."""
+    """The two sides of a race, a server's trace and a device, and their costs."""
 
     trace: Trace
     device: str
@@ -53,12 +53,12 @@ class Setting(NamedTuple):
 
     @property
     def constraint(self) -> Constraint:
-        """By Algorithm 1."""
+        """The constrained side, by Algorithm 1."""
         return constraint_of(self.costs)
 
 
 class _Asked(NamedTuple):
-    """A request: its tokens, and the server's seconds to the first token, also when it is asked once more."""
+    """A request: its tokens, and the server's seconds to the first token, at first and when it is asked once more."""
 
     length: int
     ttft_s: float
@@ -66,7 +66,7 @@ class _Asked(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """One request's dollars with λ applied, and its delivery where the writing moved."""
+    """The cost of one request in dollars with λ applied, and its delivery if the writing moved."""
 
     cost: float
     delivery: Delivery | None
@@ -81,7 +81,7 @@ def measure(
     requests: int,
     done: Callable[[], None],
 ) -> None:
-    """Add the rows of each trace, device, price, λ and budget that the report has not."""
+    """Add the rows of each trace, device, price, λ and budget that the report does not have yet."""
     for trace in traces:
         if trace.between_s >= 1 / PACE:  # slower than it is read: its tokens are late without any hand-over
             continue
@@ -136,7 +136,7 @@ def _answers(setting: Setting, played: Requests, waits: Sequence[StartDelays], m
 
 
 def _answer(setting: Setting, asked: _Asked, waits: StartDelays, migration: str) -> Answer:
-    """A race, and the hand-over to the side that is not writing."""
+    """Return the result of a race and of the hand-over to the side that is not writing."""
     length = asked.length
     device_s, server_s = waits.device_s + setting.device_ttft.at(length), waits.server_s + asked.ttft_s
     of_device, of_server = waits.device_s < server_s, waits.server_s < device_s
@@ -171,7 +171,7 @@ def _route(setting: Setting, source: Side, length: int, again_s: float, *, held:
 
 
 def _noticed(answers: Sequence[Answer]) -> Row:
-    """Of the answers that moved: how many, late tokens and the P99 of the time between two tokens."""
+    """Return the share of answers that moved, and their late tokens and P99 of the time between two tokens."""
     moved = [answer.delivery for answer in answers if answer.delivery and answer.delivery.of_source < ANSWER]
     late = [delivery.late(PACE) for delivery in moved]
     gaps = [gap for delivery in moved for gap in delivery.gaps_s()]
@@ -185,7 +185,7 @@ def _noticed(answers: Sequence[Answer]) -> Row:
 
 
 def claim(report: Report) -> list[Row]:
-    """State the claims; what is shown: the best savings, and what the reader notices, by migration and constraint."""
+    """State the claims; return the best savings and what the reader notices, by migration and constraint."""
     shown: list[Row] = []
     for constraint, minimum in SAVED.items():
         for migration in MIGRATIONS[1:]:

@@ -1,4 +1,4 @@
-"""When the tokens of an answer that moves are written and read: what DiSCo §4.3 promises, computed. Pure."""
+"""Computed times at which the tokens of an answer that moves are written and read, as DiSCo §4.3 promises. Pure."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _INSTANT_S = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What a hand-over depends on. Rates are tokens a second, times seconds.
+    """Parameters of a hand-over. Rates are tokens per second, times seconds.
 
-    A target stands behind the prompt and the first token `ready_s` after it was asked; `expected_s` was thought. What
-    else was written it reads at `reading_rate`. A source that writes on keeps at most `lead` tokens ahead of the
+    A target has read the prompt and the first token `ready_s` after it was asked; `expected_s` was the estimate. It
+    reads the other tokens written at `reading_rate`. A source that writes on keeps at most `lead` tokens ahead of the
     reader.
     """
 
@@ -34,9 +34,9 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Seconds behind the first token at which each token is written and read.
+    """Seconds after the first token at which each token is written and read.
 
-    `of_source` were written by the source. `target_read` of these the target read; 0: it was not asked.
+    The source wrote `of_source` tokens. The target read `target_read` of these; 0 if it was not asked.
     """
 
     written_s: Sequence[float]
@@ -45,16 +45,16 @@ class Delivery:
     target_read: int
 
     def late(self, pace: float) -> int:
-        """Tokens that were not there when a reader of that pace wanted them, counted from the first token."""
+        """Count the tokens that were late for a reader of that pace, counted from the first token."""
         return sum(written > place / pace + _INSTANT_S for place, written in enumerate(self.written_s))
 
     def gaps_s(self) -> list[float]:
-        """Seconds between two tokens as they are read (TBT)."""
+        """Return the seconds between two tokens as they are read (TBT)."""
         return [after - before for before, after in pairwise(self.read_s)]
 
 
 def delivered(route: Route, migration: Migration) -> Delivery:
-    """An answer whose writing moves as soon as it may."""
+    """Return the delivery of an answer whose writing moves as soon as it may."""
     if migration == "overlap":
         own_s, stands_s = _overlapped(route)
     else:
@@ -65,7 +65,10 @@ def delivered(route: Route, migration: Migration) -> Delivery:
 
 
 def _overlapped(route: Route) -> tuple[list[float], float]:
-    """The target is asked at the first token; the source writes until it stands at the prefix, that is behind all."""
+    """Return the source's write times and the time at which the target is ready, having read all that is written.
+
+    The target is asked at the first token, and the source writes until the target is ready.
+    """
     written_s: list[float] = []
     next_s = stands_s = 0.0
     while len(written_s) < route.tokens and next_s <= stands_s:
@@ -77,20 +80,20 @@ def _overlapped(route: Route) -> tuple[list[float], float]:
 
 
 def _stopped(route: Route, of_source: int) -> tuple[list[float], float]:
-    """The source writes so many; then the target reads the prompt and all of them."""
+    """Return the source's write times, and the time at which the target has read the prompt and all of its tokens."""
     written_s = [place / route.source_rate for place in range(of_source)]
     return written_s, written_s[-1] + route.ready_s + (of_source - 1) / route.reading_rate
 
 
 def _at_stop(route: Route) -> int:
-    """Tokens of the source when B more are written than read."""
+    """Return the number of tokens that the source writes until B more are written than read."""
     gained = 1 - route.pace / route.source_rate  # tokens that come to the reader's hand with each one written
     wanted = buffer_tokens(route.pace, route.expected_s)
     return route.tokens if gained <= 0 else min(route.tokens, 1 + math.ceil(wanted / gained))
 
 
 def _read(written_s: Sequence[float], pace: float) -> list[float]:
-    """When a reader of that pace reads each token."""
+    """Return the times at which a reader of that pace reads each token."""
     read: list[float] = []
     for at_s in written_s:
         read.append(max(at_s, read[-1] + 1 / pace) if read else at_s)

@@ -1,4 +1,4 @@
-"""What the benchmark replays: first tokens of real servers, lengths of real prompts, and devices; no policy."""
+"""Inputs of the benchmark: first tokens of real servers, lengths of real prompts, and devices; no policy."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ class Requests:
 
 
 def files(data: Path) -> list[Path]:
-    """Every file that is read, in a fixed order. Raises BadRequest for one that is not there."""
+    """Return every file that is read, in a fixed order. Raises BadRequest for one that is not there."""
     providers = _providers(data)
     require(data, FASTEST, ALPACA, AZURE, *([] if providers else [f"{PROVIDERS}/*.json"]))
     return [data / FASTEST, data / ALPACA, data / AZURE, *providers]
 
 
 def traces(data: Path) -> list[Trace]:
-    """The providers' by the stems of their files, without requests that were not measured; then one of many hosts."""
+    """Return the providers' traces by their file stems, without unmeasured requests; then the one of many hosts."""
     return [*(_provider(path) for path in _providers(data)), _fastest(data / FASTEST)]
 
 
 def lengths(data: Path) -> dict[str, Ints]:
-    """Tokens of real prompts: Alpaca's, a token being four characters, and those of a hosted chat."""
+    """Return the tokens of real prompts: Alpaca's, a token being four characters, and those of a hosted chat."""
     alpaca = json.loads((data / ALPACA).read_text(encoding="utf-8"))
     texts = (f"{each['instruction']}\n{each['input']}" for each in alpaca)
     with (data / AZURE).open(encoding="utf-8") as device_ttfts:
@@ -71,18 +71,18 @@ def lengths(data: Path) -> dict[str, Ints]:
 
 
 def drawn(trace: Trace, prompts: Ints, number: int, *seed: int | str) -> Requests:
-    """So many requests; equal seeds draw the same ones."""
+    """Draw `number` requests; equal seeds draw the same ones."""
     source = generator(trace.name, *seed)
     return Requests(source.choice(trace.ttft_s, number), source.choice(prompts, number))
 
 
 def generator(*seed: int | str) -> np.random.Generator:
-    """A source of chance; the same for the same words and numbers."""
+    """Return a random generator; equal words and numbers give equal ones."""
     return np.random.default_rng([zlib.crc32(each.encode()) if isinstance(each, str) else each for each in seed])
 
 
 def device_ttfts(report: Report, devices: Sequence[str], model: str) -> dict[str, DeviceTtft]:
-    """The line of each device: the paper's from its reading speed, this machine's measured once for a report."""
+    """Return each device's TTFT line: the paper's from its reading speed, this machine's measured once per report."""
     found = {name: DeviceTtft(1 / DEVICES[name].prefill_rate, 0.0) for name in devices if name in DEVICES}
     if HERE in devices:
         row = report.find(part="device", device=HERE)
@@ -94,7 +94,7 @@ def device_ttfts(report: Report, devices: Sequence[str], model: str) -> dict[str
 
 
 def _measured(name: str) -> Row:
-    """This machine's line: a model reads prompts of some lengths on one thread, the median of some times each."""
+    """Measure this machine's line: a model reads prompts of some lengths on one thread, the median of some repeats."""
     settings = ModelSettings(name=name, threads=1, context=288, slots=1, kv_bytes=0)
     model = open_model(settings, "device")
     row = model.slots.take(1)[0]

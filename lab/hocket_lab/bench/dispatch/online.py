@@ -1,4 +1,4 @@
-"""Requests one after another, each decided with what the ones before have shown; the daemon's own Dispatcher or parts.
+"""Requests one after another, each decided from what the ones before have shown, by the daemon's Dispatcher or parts.
 
 A drift is what changes halfway. A policy sees a server's first token only where the server was not cancelled.
 """
@@ -27,12 +27,12 @@ FREE = Costs(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def _heavy(ttft_s: Floats) -> Floats:
-    """One in ten, always the same, takes five times as long."""
+    """Return the times with one in ten, always the same ones, five times as long."""
     return np.where(np.arange(len(ttft_s)) % 10 == 0, 5 * ttft_s, ttft_s)
 
 
 class Drift(NamedTuple):
-    """What is done to the second half: to the server's first tokens, and by what the lengths are multiplied."""
+    """A change of the second half: of the server's first tokens, and a factor for the lengths."""
 
     ttft_s: Callable[[Floats], Floats]
     length: float
@@ -50,7 +50,7 @@ DRIFTS: Mapping[str, Drift] = {
 
 
 def drifted(requests: Requests, drift: Drift) -> Requests:
-    """The same requests with a second half that is otherwise."""
+    """Return the same requests with the drift applied to their second half."""
     half = len(requests.lengths) // 2
     ttft_s = np.concatenate((requests.ttft_s[:half], drift.ttft_s(requests.ttft_s[half:])))
     longer = np.maximum(1, np.rint(drift.length * requests.lengths[half:])).astype(np.int64)
@@ -58,52 +58,52 @@ def drifted(requests: Requests, drift: Drift) -> Requests:
 
 
 class Online(Protocol):
-    """A way to decide; it is told of every request's end what a daemon would know."""
+    """A way to decide requests; after each it is informed of what a daemon would know."""
 
     def decide(self, length: int) -> StartDelays:
-        """How long each side waits."""
+        """Decide how long each side waits."""
         ...
 
     def ended(self, length: int, *, constrained: bool) -> None:
-        """Whether the constrained side was started."""
+        """Record the end of a request, and whether the constrained side was started."""
         ...
 
     def server(self, seconds: float, *, seen: bool) -> None:
-        """The server's first token, or for how long it had shown none when it was cancelled."""
+        """Record the server's first token, or, if it was cancelled, for how long it had shown none."""
         ...
 
     def slow_s(self) -> float | None:
-        """The predicted P90 of the server's next first token, if there is any."""
+        """Return the predicted P90 of the server's next first token, if any."""
         ...
 
 
 class Static:
-    """A policy that was built once."""
+    """A policy that was built once and does not learn."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._decided = 0
 
     def decide(self, length: int) -> StartDelays:
-        """By that policy."""
+        """Decide by that policy."""
         self._decided += 1
         return self._policy.waits(length, chance_of(self._decided))
 
     def ended(self, length: int, *, constrained: bool) -> None:
-        """It does not learn."""
+        """Do nothing, since the policy does not learn."""
 
     def server(self, seconds: float, *, seen: bool) -> None:
-        """It does not learn."""
+        """Do nothing, since the policy does not learn."""
 
     def slow_s(self) -> float | None:
-        """It predicts none."""
+        """Return None, since the policy predicts nothing."""
         return None
 
 
 class Rebuilt:
-    """The policy anew every few requests, of the daemon's own profile and lengths, without account or steering.
+    """A policy rebuilt every few requests from the daemon's own profile and lengths, without account or steering.
 
-    `reported_s` are the quantiles that it begins with. `keeps_censored`: whether waits for cancelled servers are kept.
+    It begins with the quantiles `reported_s`; `keeps_censored` says whether waits for cancelled servers are recorded.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class Rebuilt:
         self._decided = 0
 
     def decide(self, length: int) -> StartDelays:
-        """By the policy of the last few requests."""
+        """Decide by the policy, rebuilt every few requests from the latest ones."""
         self._lengths.observe(length, length)
         if self._policy is None or self._decided % RESOLVED_EVERY == 0:
             lengths = self._lengths.prompts()
@@ -139,22 +139,22 @@ class Rebuilt:
         return self._policy.waits(length, chance_of(self._decided))
 
     def ended(self, length: int, *, constrained: bool) -> None:
-        """It keeps no account."""
+        """Do nothing, since it keeps no account."""
 
     def server(self, seconds: float, *, seen: bool) -> None:
-        """To the profile."""
+        """Record the time in the server's profile; that of a cancelled server only if such times are kept."""
         if seen:
             self._server.observe(seconds)
         elif self._keeps_censored:
             self._server.censor(seconds)
 
     def slow_s(self) -> float | None:
-        """Of the profile."""
+        """Return the P90 predicted by the server's profile."""
         return slow(self._server.ttfts())
 
 
 class Daemons:
-    """The daemon's Dispatcher, told of an unpaid server so that only the budget counts."""
+    """The daemon's Dispatcher with a server that costs nothing, so that only the budget counts."""
 
     def __init__(
         self,
@@ -173,32 +173,32 @@ class Daemons:
         self._slow_s: float | None = None
 
     def decide(self, length: int) -> StartDelays:
-        """By the dispatcher; a start that the account refuses is none."""
+        """Decide by the dispatcher; a start that the account refuses does not happen."""
         decision = self._dispatcher.decide(length, length, day=0)
         self._slow_s = decision.predicted["cloud"].p90_s
         return decision.waits
 
     def ended(self, length: int, *, constrained: bool) -> None:
-        """To the account."""
+        """Charge a start of the constrained side to the account."""
         if constrained:
             self._dispatcher.start(self._dispatcher.constrained, length)
 
     def server(self, seconds: float, *, seen: bool) -> None:
-        """To the profile."""
+        """Record the time in the server's profile."""
         if seen:
             self._dispatcher.observe(seconds)
         else:
             self._dispatcher.censor(seconds)
 
     def slow_s(self) -> float | None:
-        """What was predicted with the last decision."""
+        """Return what was predicted with the last decision."""
         return self._slow_s
 
 
 class Played(NamedTuple):
-    """What came of the requests, [n] each: seconds to the first token, tokens, and whether the constrained side read.
+    """Results of requests, [n] each: seconds to the first token, tokens, and whether the constrained side read.
 
-    `covered` of those that the server's P90 was predicted for, `predicted`, had no later first token of the server.
+    A P90 of the server was predicted for `predicted` requests; in `covered` of them its first token was no later.
     """
 
     ttft_s: Floats
@@ -208,18 +208,18 @@ class Played(NamedTuple):
     covered: int
 
     def spend(self, first: int = 0) -> float:
-        """Share of all tokens from a request on that the constrained side read."""
+        """Return the share of all tokens from request `first` on that the constrained side read."""
         lengths = self.lengths[first:]
         return float(lengths[self.is_spent[first:]].sum() / lengths.sum())
 
     def worst_excess(self, budget: float) -> float:
-        """The most tokens beyond b · all that were spent at any request, to a millionth: b is no binary fraction."""
+        """Return the most tokens spent beyond b · all at any request, to a millionth: b is no binary fraction."""
         excess = np.cumsum(self.lengths * self.is_spent) - budget * np.cumsum(self.lengths)
         return round(float(excess.max()), 6)
 
 
 def play(online: Online, requests: Requests, constraint: Constraint, device_ttft: DeviceTtft) -> Played:
-    """Let it decide request after request."""
+    """Let the policy decide request after request, and return the results."""
     ttft_s: list[float] = []
     is_spent: list[bool] = []
     predicted = covered = 0
@@ -239,14 +239,14 @@ def play(online: Online, requests: Requests, constraint: Constraint, device_ttft
 
 
 def static(constraint: Constraint, before: Requests, device_ttft: DeviceTtft, budget: float) -> Static:
-    """Built once of requests before the drift."""
+    """Return a policy built once of requests before the drift."""
     if constraint == "server":
         return Static(Threshold(before.lengths, budget))
     return Static(Priced(ttfts_of(before.ttft_s), before.lengths, device_ttft, budget))
 
 
 def quantiles(before: Requests) -> list[float]:
-    """The quantiles that a server tells of earlier requests."""
+    """Return the quantiles that a server reports of earlier requests."""
     places = (np.arange(MAX_QUANTILES) + 0.5) / MAX_QUANTILES
     found: list[float] = np.quantile(before.ttft_s, places).tolist()
     return found

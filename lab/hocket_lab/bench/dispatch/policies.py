@@ -1,8 +1,8 @@
 """Part `policies`: every policy, built of earlier draws, over traces, devices, lengths and budgets; nothing is learnt.
 
-`stoch-d` and `stoch-s` draw the requests that the constrained side has, and no other side; their `-race` has the drawn
-ones on both sides. The paper does not define them. `oracle` knows each first token: with the budget it buys the seconds
-that are the cheapest a token.
+`stoch-d` and `stoch-s` draw the requests that go to the constrained side alone; their `-race` sends the drawn ones to
+both sides. The paper does not define them. `oracle` knows each first token: within the budget it buys the seconds that
+are cheapest per token.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Outcome(NamedTuple):
 
 
 class Case(NamedTuple):
-    """What a policy is measured with: requests it has not seen, and the ones that it was built of."""
+    """Data to measure a policy with: requests that it has not seen, and those that it was built of."""
 
     requests: Requests
     before: Requests
@@ -76,7 +76,7 @@ def measure(
     runs: int,
     done: Callable[[], None],
 ) -> None:
-    """Add the rows of each trace, device and kind of lengths that the report has not."""
+    """Add the rows of each trace, device and kind of lengths that the report does not have yet."""
     for trace in traces:
         for device, device_ttft in device_ttfts.items():
             for kind, lengths in prompts.items():
@@ -113,7 +113,7 @@ def _row(constraint: str | None, policy: str, budget: float | None, outcomes: Se
 
 
 def outcomes(case: Case, budget: float) -> dict[str, Outcome]:
-    """What comes of each policy with a budget (0 to 1), by the names of CONSTRAINT."""
+    """Return the outcome of each policy with a budget (0 to 1), by the names of CONSTRAINT."""
     server_s, device_s, before = case.requests.ttft_s, case.device_s, case.before
     ttfts = ttfts_of(before.ttft_s)
     is_drawn = case.chances < budget
@@ -134,27 +134,27 @@ def outcomes(case: Case, budget: float) -> dict[str, Outcome]:
 
 
 def _waits(policy: Policy, case: Case) -> tuple[Floats, Floats]:
-    """The waits of device and server, [n] each."""
+    """Return the waits of device and server, [n] each."""
     kinds, place = np.unique(case.requests.lengths, return_inverse=True)
     waits = np.array([policy.waits(length) for length in kinds.tolist()])
     return waits[place, 0], waits[place, 1]
 
 
 def _priced(policy: Priced, case: Case) -> Floats:
-    """The device's waits, [n]: by its chances it has one of two for a length."""
+    """Return the device's waits, [n]: chance selects one of two waits for a length."""
     kinds, place = np.unique(case.requests.lengths, return_inverse=True)
     often, seldom = (policy.waits_s(kinds.astype(float), np.full(len(kinds), each)) for each in (0.0, 1.0))
     return np.where(case.chances < policy.share, often[place], seldom[place])
 
 
 def _waited(case: Case, waits_s: Floats) -> Outcome:
-    """The server at once, the device behind the waits."""
+    """Return the outcome if the server starts at once and the device after the waits."""
     server_s = case.requests.ttft_s
     return _outcome(case, server_s > waits_s, np.minimum(server_s, waits_s + case.device_s))
 
 
 def _raced(case: Case, waits_s: Floats) -> Outcome:
-    """The device at once, the server behind 0 or never."""
+    """Return the outcome if the device starts at once and the server after 0 seconds or never."""
     return _outcome(case, waits_s < NEVER, np.minimum(waits_s + case.requests.ttft_s, case.device_s))
 
 
@@ -164,7 +164,7 @@ def _outcome(case: Case, is_spent: np.typing.NDArray[np.bool_], ttft_s: Floats) 
 
 
 def _oracle(case: Case, free_s: Floats, bought_s: Floats, budget: float) -> Outcome:
-    """Of the constrained side's starts those that save the most seconds a token; of the last one a part."""
+    """Buy those starts of the constrained side that save the most seconds per token, the last one in part."""
     lengths = case.requests.lengths
     saved_s = np.maximum(0.0, free_s - bought_s)
     order = np.argsort(-saved_s / lengths)
@@ -177,7 +177,7 @@ Found = Mapping[tuple[object, ...], Row]
 
 
 def claim(report: Report) -> list[Row]:
-    """State the claims, of the 16 providers, the paper's three devices and Alpaca's lengths; what is shown of them."""
+    """State the claims, over the 16 providers, the paper's three devices and Alpaca's lengths; return what to show."""
     rows = own(report)
     if not rows:
         return []
@@ -208,7 +208,7 @@ def _shown(case: str, figure: str, value: float, beside: str = "") -> Row:
 
 
 def own(report: Report) -> Found:
-    """The rows that claims are about, by trace, device, constraint, policy and budget."""
+    """Return the rows that claims are about, by trace, device, constraint, policy and budget."""
     names = ("trace", "device", "constraint", "policy", "budget")
     return {
         tuple(row[name] for name in names): row
@@ -219,7 +219,7 @@ def own(report: Report) -> Found:
 
 
 def _reduction(rows: Found, ours: str, baseline: str, figure: str) -> float:
-    """Mean over all cells of 1 − ours / baseline."""
+    """Return the mean over all cells of 1 − ours / baseline."""
     return fmean(1 - each / other for each, other in _pairs(rows, ours, baseline, figure))
 
 

@@ -33,7 +33,7 @@ FIGURE_9 = {"greedy": "0.486, 1.741, 14.856", "threshold": "0.128, 0.969, 9.082"
 
 
 def measure(report: Report, *, repeats: int, done: Callable[[], None]) -> None:
-    """Add the rows that the report has not."""
+    """Add the rows that the report does not have yet."""
     for samples in SAMPLES:
         if report.find(part=PART, samples=samples) is None:
             report.extend(_builds(samples, repeats))
@@ -44,7 +44,7 @@ def measure(report: Report, *, repeats: int, done: Callable[[], None]) -> None:
 
 
 def _builds(samples: int, repeats: int) -> list[Row]:
-    """Medians, of log-normal first tokens and lengths as the paper's synthetic ones."""
+    """Return median build times for log-normal first tokens and lengths, like the paper's synthetic ones."""
     source = generator(PART, samples)
     ttft_s: Floats = source.lognormal(-0.5, 0.8, samples)
     lengths: Ints = np.maximum(1, np.rint(source.lognormal(2.8, 0.7, samples))).astype(np.int64)
@@ -61,7 +61,7 @@ def _builds(samples: int, repeats: int) -> list[Row]:
 
 
 def _decisions() -> Row:
-    """A decision and its observation, device-constrained; the mean has the rebuilding of the policy in it."""
+    """Time a decision and its observation, device-constrained; the mean includes rebuilding the policy."""
     source = generator(PART, "decisions")
     dispatcher = Dispatcher(
         DispatchSettings(budget=BUDGET, constraint="device"), FREE, Account(BUDGET, 1_000),
@@ -92,7 +92,7 @@ def _ms(job: Callable[[], object]) -> float:
 
 
 def claim(report: Report) -> list[Row]:
-    """State the claims; what is shown of them."""
+    """State the claims; return what to show."""
     shown: list[Row] = []
     for policy, limits in MAX_MS.items():
         for samples, limit in zip(SAMPLES, limits, strict=True):

@@ -18,7 +18,7 @@ from .frame import Claim, Figure
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`recording` is a file of `hocket simulate record`; without one, decisions are drawn from the rates."""
+    """Settings of figure 9; without `recording`, a file of `hocket simulate record`, the rates draw the decisions."""
 
     recording: str = ""
     sequence: int = 0
@@ -51,7 +51,7 @@ def _inputs(settings: Settings, _data: Path) -> Mapping[str, Value]:
 
 
 def _measure(report: Report, settings: Settings, _data: Path) -> None:
-    """One row for each aggregation: who aggregated, what the scheduler knew, and who was to aggregate next."""
+    """Add one row for each aggregation: its side, what the scheduler knew, and the side of the next aggregation."""
     moments = _outcome(settings).moments[: settings.tokens]
     sides = [moment.side for moment in moments]
     report.rows.clear()
@@ -71,7 +71,7 @@ def _measure(report: Report, settings: Settings, _data: Path) -> None:
 
 
 def _judge(rows: Sequence[Row]) -> list[Claim]:
-    """The side of the next aggregation is the one that the sign of ΔZ names; ΔZ = 0 changes nothing."""
+    """Judge whether the next aggregation is on the side that the sign of ΔZ names; ΔZ = 0 changes nothing."""
     decided = [row for row in rows if row["next_side"] is not None and abs(_delta(row)) > 1e-9]
     if not decided:
         return [Claim("decisions with a difference to tell", "> 0", 0, None)]

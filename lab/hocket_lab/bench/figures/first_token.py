@@ -31,7 +31,7 @@ Cells = Mapping[Key, Sequence[Run]]
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Nothing is held. `tokens` is the length of an answer that DRDG/SW shows when it has ended."""
+    """Settings of figure 7; nothing is held. `tokens` is the length of an answer, which DRDG/SW shows at its end."""
 
     document_tokens: tuple[int, ...] = (16, 256)
     rtts_ms: tuple[int, ...] = (0, 100, 200, 300)
@@ -45,7 +45,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: str = BUNDLED  # both sides': a published name or a folder
 
     def __post_init__(self) -> None:
-        """Raises ValueError for what cannot be measured."""
+        """Check the settings. Raises ValueError for what cannot be measured."""
         if wrong := set(self.methods) - set(METHODS):
             raise ValueError(f"{wrong.pop()} is not one of {', '.join(METHODS)}")
 
@@ -63,7 +63,7 @@ def _measure(report: Report, settings: Settings, data: Path) -> None:
 
 
 def _cells(settings: Settings, stored: bool, tokens: int) -> Iterator[Row]:
-    """A side alone knows no link: it is measured once, with the first round trip."""
+    """Yield the cells; a side alone uses no link, so it is measured once, with the first round trip."""
     for at, rtt_ms in enumerate(settings.rtts_ms):
         for method in settings.methods:
             if at == 0 or method not in ALONE:
@@ -113,7 +113,7 @@ def _judge(rows: Sequence[Row]) -> list[Claim]:
 
 
 def _ratio(found: Cells, own: Key, rival: Key, limit: float) -> Claim:
-    """The same prompts: the upper end of the 95 % interval of the ratio of means."""
+    """Claim a limit on the upper end of the 95 % interval of the ratio of means, over the same prompts."""
     name = f"{_named(own)} / {_named(rival)}, stored KV, 0 ms, upper end"
     if own not in found or rival not in found or own == rival:
         return Claim(name, f"<= {limit}", TOO_FEW, None)
@@ -138,7 +138,7 @@ def _grows(found: Cells, near: Key, far: Key) -> Claim:
 
 
 def _delayed(found: Cells, own: Key) -> Claim:
-    """What reading and the link need, with the sides' own times to the first token as the time of reading."""
+    """Claim the bound of reading and the link, with the sides' own times to the first token as the time of reading."""
     stored, tokens, rtt_ms, _ = own
     name = f"{_named(own)}, stored KV, {rtt_ms:g} ms: time to the first token, ms"
     alone = [found.get((stored, tokens, 0, side)) for side in ALONE]
@@ -161,7 +161,7 @@ def _ttft_ms(runs: Sequence[Run]) -> list[float]:
 
 
 def _summary(rows: Sequence[Row]) -> list[Row]:
-    """One row for each cell, with the 95 % interval of the mean over the prompts."""
+    """Return one row for each cell, with the 95 % interval of the mean over the prompts."""
     made = []
     for key, runs in cells(rows, CELL).items():
         times_ms = _ttft_ms(runs)
@@ -173,7 +173,7 @@ def _summary(rows: Sequence[Row]) -> list[Row]:
 
 
 def _draw(png: Path, rows: Sequence[Row], settings: Settings) -> None:
-    """One picture for each length of documents, the first under the figure's own name."""
+    """Draw one picture for each length of documents, the first under the figure's own name."""
     for number, tokens in enumerate(settings.document_tokens):
         named = {True: "stored KV", False: "read anew"}
         shown = [

@@ -1,6 +1,6 @@
-"""One frame for every figure: `hocket bench figure N` measures, resumes, shows, draws and says whether a claim holds.
+"""A frame for all figures: `hocket bench figure N` measures, resumes, shows, draws and says whether a claim holds.
 
-A figure is a file of this package with a `FIGURE`; the frame knows none of them but by number.
+A figure is a file of this package with a `FIGURE`; the frame knows the figures only by their numbers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 @dataclass(frozen=True)
 class Claim:
-    """One part of what the paper's figure says, judged here. `holds` is None where the intervals do not separate."""
+    """A part of what the paper's figure says, judged here. `holds` is None where the intervals do not separate."""
 
     name: str
     target: str
@@ -36,7 +36,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Figure(Generic[S]):
-    """What the frame needs of a figure.
+    """The parts of a figure that the frame needs.
 
     settings: a frozen Struct whose defaults are the paper's, so far as they can be had here.
     inputs: what else the figure depends on (digests of weights and corpora), kept beside the settings.
@@ -85,7 +85,7 @@ def run(number: int, out: Path, data: Path, changes: Sequence[str]) -> bool | No
 
 
 def find(number: int) -> Figure[Any]:
-    """The figure with this number. Raises BadRequest."""
+    """Return the figure with this number. Raises BadRequest."""
     if number not in FIGURES:
         raise BadRequest(f"there is no figure {number}", f"choose one of {', '.join(map(str, FIGURES))}")
     figure = import_module(f"{__package__}.{FIGURES[number]}").FIGURE
@@ -94,7 +94,7 @@ def find(number: int) -> Figure[Any]:
 
 
 def settings_of(figure: Figure[S], changes: Sequence[str]) -> S:
-    """The figure's settings with changes like "windows=4" or "rtts_ms=0,300". Raises BadRequest."""
+    """Return the figure's settings with changes like "windows=4" or "rtts_ms=0,300". Raises BadRequest."""
     known = {field.name: field for field in msgspec.structs.fields(figure.settings)}
     given: dict[str, object] = {}
     for change in changes:
@@ -113,14 +113,14 @@ def settings_of(figure: Figure[S], changes: Sequence[str]) -> S:
 
 
 def together(parts: Sequence[bool | None]) -> bool | None:
-    """The verdict of all parts: one that fails makes it fail, one that cannot be told leaves it open."""
+    """Return the verdict of all parts: one that fails makes it fail, one that cannot be told leaves it open."""
     if False in parts:
         return False
     return None if None in parts or not parts else True
 
 
 def separate(low: Value, high: Value) -> bool | None:
-    """Whether the interval [low, high] of (supposed better minus worse) lies above 0; None when it holds 0."""
+    """Tell whether the interval [low, high] of (supposed better minus worse) lies above 0; None when it holds 0."""
     if not isinstance(low, int | float) or not isinstance(high, int | float):
         return None
     return True if low > 0 else False if high < 0 else None

@@ -41,9 +41,11 @@ Cells = Mapping[Key, Sequence[Run]]
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`device_ms` and `cloud_ms` are the held decode times, in pairs: equal sides, and the paper's OPT and Qwen.
+    """Settings of figure 6.
 
-    `model` is both sides': a published name or a folder."""
+    `device_ms` and `cloud_ms` are the held decode times, in pairs: equal sides, and the paper's OPT and Qwen. `model`
+    is both sides': a published name or a folder.
+    """
 
     device_ms: tuple[float, ...] = (25.0, 132.0, 217.0)
     cloud_ms: tuple[float, ...] = (25.0, 8.4, 19.0)
@@ -60,7 +62,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: str = BUNDLED
 
     def __post_init__(self) -> None:
-        """Raises ValueError for what cannot be measured."""
+        """Check the settings. Raises ValueError for what cannot be measured."""
         if len(self.device_ms) != len(self.cloud_ms):
             raise ValueError("device_ms and cloud_ms go in pairs")
         if wrong := set(self.methods) - set(METHODS):
@@ -80,7 +82,10 @@ def _measure(report: Report, settings: Settings, data: Path) -> None:
 
 
 def _cells(settings: Settings, holds: tuple[float, float]) -> Iterator[Row]:
-    """A side alone knows no link: it is measured once, with the first round trip. Questions are asked from far away."""
+    """Yield the cells of paragraphs, then those of questions, which are asked at the round trip FAR_MS.
+
+    A side alone uses no link, so its paragraphs are measured once, with the first round trip.
+    """
 
     def cell(asked: str, temperature: float, rtt_ms: int, method: str) -> Row:
         values: tuple[Value, ...] = (asked, *holds, temperature, rtt_ms, method)
@@ -151,7 +156,10 @@ def _ratio(hold: str, found: Cells, own: str, rival: str, limit: float) -> Claim
 def _parity(
     hold: str, found: Cells, owns: Sequence[str], rival: str, limit: float, *, where: Callable[[Key], bool]
 ) -> Claim:
-    """Prompt by prompt, in every cell that has both: the upper end of the 95 % interval of the ratio of means."""
+    """Claim a limit on the upper end of the 95 % interval of the ratio of means, prompt by prompt.
+
+    It is that of the worst cell among those that have both methods.
+    """
     name = f"{hold}{' and '.join(owns)} / {rival}, the same prompts, upper end in the worst cell"
     ratios = {
         key: upper_ratio(_ms(runs), _ms(found[(*key[:2], rival)]))
@@ -178,12 +186,12 @@ def _same_ids(method: str, found: Cells, *, where: Callable[[Key], bool]) -> Cla
 
 
 def _ms(runs: Sequence[Run]) -> list[float]:
-    """One value for each prompt; methods that show all at once have none and are never compared."""
+    """Return the ms per token of each prompt; methods that show all at once have none and are never compared."""
     return [run.ms_per_token or 0.0 for run in runs]
 
 
 def _accepted(runs: Sequence[Run]) -> str:
-    """Of the device's drafts and of the cloud's."""
+    """Return the shares of the device's drafts and of the cloud's that were accepted."""
     shares = (mean([run.accepted[side] for run in runs]) for side in (0, 1))
     return "/".join("-" if share is None else f"{share:.2f}" for share in shares)
 
@@ -196,7 +204,7 @@ def _summary(rows: Sequence[Row]) -> list[Row]:
 
 
 def _draw(png: Path, rows: Sequence[Row], settings: Settings) -> None:
-    """One picture for each pair of held times and each temperature, the first under the figure's own name."""
+    """Draw one picture for each pair of held times and each temperature, the first under the figure's own name."""
     rows = [each for each in rows if each[ASKED] == "paragraph"]
     for number, key in enumerate(dict.fromkeys(tuple(each[name] for name in CELL[:3]) for each in rows)):
         shown = [each for each in rows if tuple(each[name] for name in CELL[:3]) == key]

@@ -1,7 +1,7 @@
 """Figure 5: perplexity on WikiText-2 against documents per side, by teacher forcing in one process (paper §7.2, §7.3).
 
-Distributions are not cut: a gold token outside the wire set would have probability 0. How many are outside stands
-beside. The cloud's documents are the first half of the best 2n, the device's the second half, as in the paper.
+Distributions are not cut: a gold token outside the wire set would have probability 0. The share outside is reported as
+well. The cloud's documents are the first half of the best 2n, the device's the second half, as in the paper.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ Floats = NDArray[np.float64]
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Tokens are the model's. A model is "device" or "cloud" (the bundled ones), a folder, or a Hugging Face name."""
+    """Settings of figure 5. Tokens are the model's.
+
+    A model is "device" or "cloud" (the bundled ones), a folder, or a Hugging Face name.
+    """
 
     windows: int = 60
     window: int = 1024
@@ -64,7 +67,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class _Scored:
-    """A side's model and a window's documents: p(gold) [documents, places], p [documents, some places, ids]."""
+    """Probabilities over a window's documents by a side's model.
+
+    `gold` is p(gold) [documents, places]; `sampled` is p [documents, some places, ids].
+    """
 
     gold: Floats
     sampled: NDArray[np.float32]
@@ -85,7 +91,7 @@ class _Bench:
         self._ids = list(self._device.tokenizer(held_out_text(data), add_special_tokens=False)["input_ids"])
 
     def rows(self, number: int) -> list[Row]:
-        """All methods on window `number`: mean nats of a token behind the query, and shares outside the wire set."""
+        """Return all methods' rows of a window: mean nats per token after the query, shares outside the wire set."""
         made = self._window(number)
         return [{"window": number, **row} for row in made]
 
@@ -107,7 +113,7 @@ class _Bench:
         yield from self._dragon(question, texts, documents, ids, gold)
 
     def _cut(self, number: int) -> tuple[list[int], int, str]:
-        """Window `number`: its ids, how many of them are the query, and the query as text."""
+        """Return window `number`: its ids, how many of them are the query, and the query as text."""
         room = max(0, len(self._ids) - self._settings.window)
         start = room * number // max(1, self._settings.windows - 1)
         ids = self._ids[start : start + self._settings.window]
@@ -118,7 +124,7 @@ class _Bench:
         return [self._layout.document(text) for text in texts]
 
     def _unrelated(self, number: int) -> list[list[int]]:
-        """Documents as many and as long, but those of a window far away."""
+        """Return as many documents of the same length, but those of a window far away."""
         windows = self._settings.windows
         question = self._cut((number + windows // 2) % windows)[2]
         return self._laid_out(self._library.search(question, 2 * max(self._settings.documents)))
@@ -140,7 +146,7 @@ class _Bench:
                 yield _row(f"dragon {weights}", count, p) | outside
 
     def _context(self, documents: list[list[int]]) -> list[int]:
-        """Context aggregation: documents one behind the other, cut at the budget."""
+        """Return the ids of context aggregation: documents one after another, cut at the budget."""
         bos = list(self._layout.bos)
         maximum = self._settings.document_tokens
         joined = [token for document in documents for token in document[len(bos) :][:maximum]]
@@ -164,7 +170,7 @@ class _Bench:
         return _Scored(np.array(golds), np.array(sampled))
 
     def _scores(self, weights: str, question: str, texts: list[str], answer: list[int]) -> Floats:
-        """R(d, x_<t)/τ, shape [documents, places]; 0 throughout when weights are off."""
+        """Return R(d, x_<t)/τ, shape [documents, places]; 0 throughout when weights are off."""
         shape = (len(texts), len(answer))
         if weights == "off":
             return np.zeros(shape)
@@ -182,7 +188,7 @@ def _softmax(scores: Floats) -> Floats:
 
 
 def _mixed(sides: Sequence[tuple[Floats, Floats]]) -> Floats:
-    """p_t(gold): η and the sides' own weights together are one softmax over all documents (paper Eq. 2 and 4)."""
+    """Return p_t(gold): η and the sides' own weights are one softmax over all documents (paper Eq. 2 and 4)."""
     gold, scores = (np.concatenate(parts) for parts in zip(*sides, strict=True))
     return np.asarray((_softmax(scores) * gold).sum(axis=0))
 
@@ -190,7 +196,7 @@ def _mixed(sides: Sequence[tuple[Floats, Floats]]) -> Floats:
 def _outside(
     sides: Sequence[tuple[NDArray[np.float32], Floats]], gold: NDArray[np.int64], masses: Sequence[float]
 ) -> Row:
-    """For each wire mass, the share of gold tokens that neither side would send."""
+    """Return, for each wire mass, the share of gold tokens that neither side would send."""
     mixed = [np.einsum("dp,dpv->pv", _softmax(scores), p.astype(np.float64)) for p, scores in sides if len(p)]
     found: Row = {}
     for mass in masses:
@@ -218,7 +224,7 @@ def _load(name: str, settings: Settings) -> TransformersModel:
 
 
 def _inputs(settings: Settings, data: Path) -> Mapping[str, Value]:
-    """Digests of everything that is read, and what the bundled weights were trained on."""
+    """Return digests of everything that is read, and what the bundled weights were trained on."""
     facts: dict[str, Value] = {}
     for side, name in (("device", settings.device_model), ("cloud", settings.cloud_model)):
         folder = Path(_load(name, settings).tokenizer.name_or_path)
@@ -238,7 +244,7 @@ def _measure(report: Report, settings: Settings, data: Path) -> None:
 
 
 def _values(rows: Sequence[Row], method: str, documents: int, name: str = "nats") -> list[float]:
-    """One value for each window, in the order of windows."""
+    """Return one value for each window, in the order of windows."""
     own = [row for row in rows if (row["method"], row["documents"]) == (method, documents) and name in row]
     return [float(row[name] or 0) for row in sorted(own, key=lambda row: int(row["window"] or 0))]
 
@@ -269,7 +275,7 @@ def _summary(rows: Sequence[Row]) -> list[Row]:
 
 
 def _judge(rows: Sequence[Row]) -> list[Claim]:
-    """Growth with documents, and the order of methods; told only where the paired 95 % interval leaves out 0."""
+    """Judge the growth with documents and the order of methods, only where the paired 95 % interval leaves out 0."""
     counts = sorted({int(row["documents"] or 0) for row in rows} - {0})
     base = _values(rows, NONE, 0)
     maximum, minimum = _values(rows, OWN, counts[-1]), _values(rows, OWN, counts[0])
@@ -285,7 +291,7 @@ def _judge(rows: Sequence[Row]) -> list[Claim]:
 
 
 def _better(name: str, worse: Sequence[float], better: Sequence[float]) -> Claim:
-    """Window by window, how many nats of a token the second saves against the first."""
+    """Claim how many nats per token the second saves against the first, window by window."""
     if len(better) < FEWEST_WINDOWS or len(better) != len(worse):
         return Claim(f"{name}, nats saved", "interval above 0", f"{len(better)} windows are too few", None)
     low, high = bootstrap([one - other for one, other in zip(worse, better, strict=True)])

@@ -1,4 +1,4 @@
-"""What the figures' settings may be, by their names, which mean the same in every figure."""
+"""Ranges of the figures' settings, by their names, which mean the same in every figure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CHOICES: Mapping[str, Sequence[str]] = {"strategy": tuple(STRATEGIES), "weights"
 
 
 def check(name: str, value: object) -> None:
-    """Raises BadRequest where a setting, or one of its parts, is none that the figures can be made with."""
+    """Check a setting. Raises BadRequest where it, or one of its parts, is none that the figures can be made with."""
     minimum, maximum = RANGES.get(name, COUNT)
     for part in value if isinstance(value, tuple) else (value,):
         if isinstance(part, int | float) and not (minimum <= part <= maximum and math.isfinite(part)):

@@ -1,4 +1,4 @@
-"""What figures 6 to 8 share: prompts through methods on a running pair, one row for each answer."""
+"""Functions shared by figures 6 to 8: prompts through methods on a running pair, one row for each answer."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ TOO_FEW = f"fewer than {FEWEST_ANSWERS} answers"
 
 
 def answers(methods: Methods, cell: Row, prompts: Sequence[str], options: Options, seed: int) -> list[Row]:
-    """The rows of a cell, whose "method" answers every prompt."""
+    """Return the rows of a cell, whose "method" answers every prompt."""
     runs = (methods.run(str(cell["method"]), prompt, options, seed + at) for at, prompt in enumerate(prompts))
     return [cell | row(number, run) for number, run in enumerate(runs)]
 
 
 def row(prompt: int, run: Run) -> Row:
-    """All that was seen of one answer; `times_ms` and `ids` hold one number for each token."""
+    """Return everything observed of one answer as a row; `times_ms` and `ids` hold one number for each token."""
     return {
         "prompt": prompt,
         "times_ms": " ".join(f"{seconds * 1000:.2f}" for seconds in run.times_s),
@@ -37,7 +37,7 @@ def row(prompt: int, run: Run) -> Row:
 
 
 def run_of(found: Row) -> Run:
-    """What `row` was made of."""
+    """Return the run that `row` made this row of."""
     times_ms = [float(text) for text in str(found["times_ms"]).split()]
     ids = [int(text) for text in str(found["ids"]).split()]
     accepted = (number(found, "accept_device"), number(found, "accept_cloud"))
@@ -46,19 +46,19 @@ def run_of(found: Row) -> Run:
 
 
 def number(found: Row, name: str) -> float | None:
-    """A cell of a row that is a number, or None."""
+    """Return a cell of a row as a number, or None if it is no number."""
     value = found[name]
     return float(value) if isinstance(value, int | float) else None
 
 
 def seconds(ms: Value) -> float:
-    """A cell of a row that is a number of milliseconds."""
+    """Return the seconds of a cell that is a number of milliseconds."""
     assert isinstance(ms, int | float)
     return ms / 1000
 
 
 def cells(rows: Iterable[Row], names: Sequence[str]) -> dict[Key, list[Run]]:
-    """The answers by the values that their rows have under `names`, in the order of the rows."""
+    """Return the answers by the values that their rows have under `names`, in the order of the rows."""
     found: dict[Key, list[Run]] = {}
     for each in rows:
         found.setdefault(tuple(each[name] for name in names), []).append(run_of(each))
@@ -66,12 +66,12 @@ def cells(rows: Iterable[Row], names: Sequence[str]) -> dict[Key, list[Run]]:
 
 
 def enough(found: Mapping[Key, list[T]]) -> dict[Key, list[T]]:
-    """The cells with so many answers that a claim can be told from them."""
+    """Return the cells with enough answers to judge a claim."""
     return {key: answered for key, answered in found.items() if len(answered) >= FEWEST_ANSWERS}
 
 
 def summary(rows: Sequence[Row], names: Sequence[str]) -> list[Row]:
-    """One row for each cell: the figures over its answers, and the mean time to the last token."""
+    """Return one row for each cell: the figures over its answers, and the mean time to the last token."""
     return [
         dict(zip(names, key, strict=True))
         | figures(runs)
@@ -81,7 +81,7 @@ def summary(rows: Sequence[Row], names: Sequence[str]) -> list[Row]:
 
 
 def ratio_interval(own: Sequence[float], rival: Sequence[float]) -> tuple[float, float]:
-    """The 95 % interval of mean(own) / mean(rival); values at one place are of one prompt."""
+    """Return the 95 % interval of mean(own) / mean(rival); values at the same place are of the same prompt."""
 
     def ratio(places: Sequence[float]) -> float:
         return fmean(own[int(at)] for at in places) / fmean(rival[int(at)] for at in places)
@@ -90,5 +90,5 @@ def ratio_interval(own: Sequence[float], rival: Sequence[float]) -> tuple[float,
 
 
 def upper_ratio(own: Sequence[float], rival: Sequence[float]) -> float:
-    """Upper end of that interval."""
+    """Return the upper end of `ratio_interval`."""
     return ratio_interval(own, rival)[1]

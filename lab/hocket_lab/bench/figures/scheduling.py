@@ -32,7 +32,7 @@ NOISE_MS = study.NOISE_MS
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`measured_rtts_ms` are the round trips at which pairs run, none to leave that out; the others are simulated."""
+    """Settings of figure 8; pairs run at the round trips `measured_rtts_ms`, if any; the others are simulated."""
 
     device_ms: tuple[float, ...] = (25.0, 132.0, 217.0)
     cloud_ms: tuple[float, ...] = (25.0, 8.4, 19.0)
@@ -50,7 +50,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Raises ValueError for what cannot be measured."""
+        """Check the settings. Raises ValueError for what cannot be measured."""
         if len(self.device_ms) != len(self.cloud_ms):
             raise ValueError("device_ms and cloud_ms go in pairs")
 
@@ -82,7 +82,7 @@ def _measure(report: Report, settings: Settings, data: Path) -> None:
 
 
 def _simulated(settings: Settings, cell: Row) -> list[Row]:
-    """The same drawn decisions for every decider."""
+    """Return the rows of a simulated cell; every decider gets the same drawn decisions."""
     decode_s = (seconds(cell["device_ms"]), seconds(cell["cloud_ms"]))
     tape = drawn(
         Rates(settings.accept, settings.accept, decode_s), settings.simulated_tokens, settings.sequences, settings.seed
@@ -96,7 +96,7 @@ def _simulated(settings: Settings, cell: Row) -> list[Row]:
 
 
 def _run(report: Report, settings: Settings, data: Path, missing: Sequence[Row]) -> None:
-    """All cells of one pair of held times and one decider."""
+    """Measure all cells of one pair of held times and one decider."""
     first = missing[0]
     hold_s = (seconds(first["device_ms"]), seconds(first["cloud_ms"]))
     prompts = fixed_prompts(data, settings.prompts)
@@ -129,7 +129,10 @@ def _judge(rows: Sequence[Row]) -> list[Claim]:
 
 
 def _never_worse(found: Mapping[tuple[Value, ...], Sequence[float]], source: str, rival: str) -> Claim:
-    """Answer by answer: where the lower end of the 95 % interval of the difference is above 0, it is no noise."""
+    """Claim that the scheduler is never worse than a rival, answer by answer, beyond noise.
+
+    Where the lower end of the 95 % interval of the difference is above 0, it is no noise.
+    """
     lows = {
         key: bootstrap([a - b for a, b in zip(own, found[(*key[:-1], rival)], strict=True)])[0]
         for key, own in found.items()
@@ -144,7 +147,7 @@ def _never_worse(found: Mapping[tuple[Value, ...], Sequence[float]], source: str
 
 
 def _summary(rows: Sequence[Row]) -> list[Row]:
-    """One row for each cell, with the 95 % interval of the mean over the answers."""
+    """Return one row for each cell, with the 95 % interval of the mean over the answers."""
     made: list[Row] = []
     for key, times_ms in _grouped(rows).items():
         low, high = bootstrap(times_ms)
@@ -154,7 +157,7 @@ def _summary(rows: Sequence[Row]) -> list[Row]:
 
 
 def _draw(png: Path, rows: Sequence[Row], settings: Settings) -> None:
-    """One picture for each pair of held times, the first under the figure's own name."""
+    """Draw one picture for each pair of held times, the first under the figure's own name."""
     for number, (device_ms, cloud_ms) in enumerate(settings.holds):
         shown = [
             row | {"curve": f"{row['aggregating']}, {row['source']}"}

@@ -28,7 +28,7 @@ SYSTEMS = ("sync", "independent")
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The simulated grid; and the round trips at which a running pair is measured, none to leave that out."""
+    """Settings of figure 4: the simulated grid, and the round trips at which a running pair is measured, if any."""
 
     device_ms: tuple[float, ...] = (5, 25, 50, 100, 200, 300, 400)
     cloud_ms: float = 25.0
@@ -45,7 +45,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def speedup(c_device: float, c_cloud: float, rtt: float, alpha_cloud: float) -> float:
-    """S of Theorem 6.2 (Eq. 9): aggregation on the device, l = device and r = cloud."""
+    """Return S of Theorem 6.2 (Eq. 9): aggregation on the device, l = device and r = cloud."""
     if c_device <= c_cloud:
         inverse = 1 - alpha_cloud * rtt / (rtt + c_cloud)
     elif c_device <= c_cloud + rtt:
@@ -95,7 +95,7 @@ def _simulated(settings: Settings, device_ms: float, rtt_ms: float, alpha: float
 
 
 def _compared(sync: Sequence[float], own: Sequence[float]) -> Row:
-    """The same sequences or prompts: the ratio of means with its 95 % interval."""
+    """Return the ratio of means with its 95 % interval, over the same sequences or prompts."""
     low, high = ratio_interval(sync, own)
     return {"speedup": fmean(sync) / fmean(own), "low": low, "high": high, "answers": len(own)}
 
@@ -115,7 +115,7 @@ def _running(settings: Settings) -> aggregation.Settings:
 
 
 def _summary(rows: Sequence[Row]) -> list[Row]:
-    """Theory beside every simulated and measured speed-up, at the acceptance that was drawn or seen."""
+    """Return every simulated and measured speed-up beside the theory, at the acceptance that was drawn or seen."""
     simulated = [
         {"curve": f"simulated, rtt {row['rtt_ms']:g}, accepted {row['alpha_cloud']:g}"} | row | _theory(row)
         for row in rows
@@ -157,7 +157,7 @@ def _number(row: Row, name: str) -> float:
 
 
 def _judge(rows: Sequence[Row]) -> list[Claim]:
-    """By region of the theorem: its value lies within 5 % of every speed-up."""
+    """Judge, by region of the theorem, whether its value lies within 5 % of every speed-up."""
     found = _summary(rows)
     regions = {
         "simulated, device no slower than the cloud": [row for row in found if _simulated_where(row, -1)],
@@ -182,7 +182,10 @@ def _near(name: str, rows: Sequence[Row]) -> Claim:
 
 
 def _is_near(row: Row) -> bool | None:
-    """None where too little is known; a theorem that is far from all of the interval is a miss, however wide."""
+    """Tell whether the theorem is near a speed-up; None where too little is known.
+
+    A theorem that is far from all of the interval is a miss, however wide the interval is.
+    """
     theory, ratio, low, high = (_number(row, name) for name in ("theory", "speedup", "low", "high"))
     if _number(row, "answers") < FEWEST_ANSWERS:
         return None

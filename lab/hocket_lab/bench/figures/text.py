@@ -18,7 +18,7 @@ class Library:
     """The training articles in chunks, searched by words (BM25)."""
 
     def __init__(self, data: Path, chunk_words: int, articles: int = 0) -> None:
-        """`articles`: only the first so many; 0 means all. Raises BadRequest when the corpus is not there."""
+        """Index the first `articles` articles; 0 means all. Raises BadRequest when the corpus is not there."""
         texts = [plain(document.text) for document in wikitext(_corpus(data, TRAIN))]
         self._words = sqlite3.connect(":memory:")
         table = f"CREATE VIRTUAL TABLE chunks USING fts5 (text UNINDEXED, {COLUMNS}, tokenize = '{TOKENIZER}')"
@@ -28,14 +28,14 @@ class Library:
         self._words.executemany("INSERT INTO chunks VALUES (?, ?, ?)", rows)
 
     def search(self, query: str, number: int) -> list[str]:
-        """At most `number` chunks, best first."""
+        """Return at most `number` chunks, best first."""
         sql = "SELECT text FROM chunks WHERE chunks MATCH ? ORDER BY rank, rowid LIMIT ?"
         expression = match_expression(query)
         return [text for (text,) in self._words.execute(sql, (expression, number))] if expression else []
 
 
 def held_out_text(data: Path) -> str:
-    """The test split's articles, one after the other. Raises BadRequest when it is not there."""
+    """Return the test split's articles, one after the other. Raises BadRequest when it is not there."""
     return "\n\n".join(plain(document.text) for document in wikitext(_corpus(data, TEST)))
 
 

@@ -1,7 +1,8 @@
-"""Whether the answer is right, by both gates: SQuAD's questions at a device that has their passage, or has not.
+"""Correctness of answers by both gates: SQuAD's questions at a device that has their passage, or has not.
 
 A cloud without documents and two devices run on this machine, and hold the paragraphs of the same articles in turn. All
-questions are asked at the first device: by `auto` with either gate, by the device alone, and always of the other one.
+questions are asked at the first device: by `auto` with either gate, by the device alone, and always of the other
+device.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ COLUMNS = ("who", "asked", "number", "right", "low", "high", "kept", "found", "r
 
 
 def measure(report: Report, data: Path, model: str, number: int, half: str) -> None:
-    """A row for each question and each way of asking it."""
+    """Add a row for each question and each way of asking it."""
     asked = questions(data, half, {"squad device": number, "squad cloud": number, "two-sided": 0, "chats": 0}, 0)
     for gate in GATES:
         ways = {f"auto, {gate}": AUTO, **(WAYS if gate == GATES[0] else {})}
@@ -51,7 +52,7 @@ def measure(report: Report, data: Path, model: str, number: int, half: str) -> N
 
 
 def summary(report: Report) -> list[Row]:
-    """Of each way and place: right answers with their interval, and what was kept; then how well the gates tell."""
+    """Return right answers with their interval and the share kept at home, by way and place, then the gates' AUROC."""
     rows = [
         _line(who, place, own)
         for who in dict.fromkeys(str(row["who"]) for row in report.rows)
@@ -81,7 +82,10 @@ def _line(who: str, place: str, own: Sequence[Row]) -> Row:
 
 
 def _separation(rows: Sequence[Row], gate: str, of: str) -> Row:
-    """How well a gate's metric tells questions that home can answer: it found the evidence, or its answer is right."""
+    """Return how well a gate's metric separates the questions that home can answer.
+
+    Home can answer a question if it found the evidence, or if its answer is right, as `of` says.
+    """
     good = {row["id"] for row in rows if row["who"] == "home" and row["found" if of == "found" else "right"]}
     metrics = [(row["id"] in good, float(row["metric"] or 0)) for row in rows if row["who"] == f"auto, {gate}"]
     ours, others = ([value for is_good, value in metrics if is_good is wanted] for wanted in (True, False))
@@ -90,7 +94,7 @@ def _separation(rows: Sequence[Row], gate: str, of: str) -> Row:
 
 @contextmanager
 def _running(gate: str, model: str, dealt: Question) -> Iterator[Home]:
-    """The asking device, whose gate is `gate`."""
+    """Run a cloud and two devices; yield the asking device, whose gate is `gate`."""
     with temporary_home() as home, ExitStack() as stack:
         named = {"model.name": model}
         trial.prepare(home, 2, named, named | {"gate.gate": gate})
@@ -119,7 +123,7 @@ def _ask_all(report: Report, device: Home, asked: Sequence[Question], ways: Mapp
 
 
 def _found(retrieval: Caller, question: Question) -> bool:
-    """Whether one of the passages that the gate looks at has the answer and is of the paragraph that is known to."""
+    """Tell whether a passage that the gate looks at has the answer and is of the paragraph known to have it."""
     search = Search(request=os.urandom(16), query=question.text, k=GateSettings().passages)
     passages = retrieval.ask(search, Passages).passages
     (part,) = question.parts

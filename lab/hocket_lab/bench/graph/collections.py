@@ -20,7 +20,7 @@ from hocket_tools.train.wikitext import Document
 
 @contextmanager
 def open_collections(sets: Sets, folder: Path | None) -> Iterator[dict[str, Collection]]:
-    """A collection for each device, in `folder` if there is one, else for this run alone."""
+    """Yield a collection for each device, in `folder` if there is one, else for this run alone."""
     with ExitStack() as stack:
         at = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hocket-graph-")))
         embedder = RememberingEmbedder()
@@ -38,7 +38,7 @@ def _read(name: str, at: Path, embedder: Embedder, sets: Sets) -> Collection:
 
 @contextmanager
 def together(sets: Sets, of: str, folder: Path, embedder: Embedder) -> Iterator[Collection]:
-    """All documents of a set in one place, for comparison."""
+    """Yield a collection of all documents of a set in one place, for comparison."""
     with Collection(folder / f"together-{of}", embedder) as collection:
         if not collection.status().documents:
             documents = [each for name in sets.devices(of) for each in sets.documents[name]]
@@ -47,7 +47,7 @@ def together(sets: Sets, of: str, folder: Path, embedder: Embedder) -> Iterator[
 
 
 def summaries_of(shared: Iterable[Document], min_documents: int = 1, entities: int = 40) -> list[str]:
-    """What may leave of a graph of these documents, whose parts have so many `entities` at most."""
+    """Return the summaries that may leave of a graph of these documents with at most `entities` entities a part."""
     with tempfile.TemporaryDirectory() as folder:
         graph = GraphConfig(min_documents=min_documents, entities=entities)
         with Collection(Path(folder), FlatEmbedder(), graph=graph) as collection:
@@ -57,7 +57,7 @@ def summaries_of(shared: Iterable[Document], min_documents: int = 1, entities: i
 
 
 def as_message(found: SearchResult) -> m.Passages:
-    """What a retrieval daemon tells of it."""
+    """Return a search result as a retrieval daemon reports it."""
     passages = [
         m.Passage(document=each.document, title=each.title, ordinal=each.ordinal, text=each.text, score=each.score)
         for each in found.passages

@@ -28,7 +28,7 @@ PARTS = ("matching", "gate", "answers", "living", "privacy", "latency")
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     part: Annotated[str, Option("What to measure.", choices=PARTS)] = "matching"
     splits: Annotated[int, Option("Halves of the questions, part gate.", min=1)] = 200
@@ -43,7 +43,7 @@ class Settings:
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
-    """Measure what is not in the report yet; returns whether every claim holds."""
+    """Measure what is not in the report yet; tells whether no claim misses."""
     of_rows = {name: getattr(settings, name) for name in ("part", *_USED[settings.part])}
     files = SQUAD_AND_CHATS if settings.part == "answers" else FILES
     report = Report(of_rows | {"inputs": digest_of_files([data / file for file in files])}, json_path)
@@ -90,7 +90,7 @@ def _gate(report: Report, sets: Sets, collections: dict[str, Collection], settin
 
 
 def _drawn(questions: Sequence[Question], chats: int, seed: int) -> list[Question]:
-    """All of two sets, and so many of the third, which would outweigh them."""
+    """Return all questions of two sets, and `chats` questions of the third, which would outweigh them."""
     own = [question for question in questions if question.of == "chats"]
     others = [question for question in questions if question.of != "chats"]
     return others + random.Random(seed).sample(own, min(chats, len(own)))

@@ -35,7 +35,7 @@ def read(home: Home, side: str, texts: Mapping[str, str]) -> None:
 
 
 def wait_shared(devices: Sequence[Home]) -> None:
-    """Until the cloud holds what every device shares. Raises DeadlineExceeded."""
+    """Wait until the cloud holds what every device shares. Raises DeadlineExceeded."""
     deadline = Deadline.after(SHARED_S)
     while not deadline.passed:
         if all(_is_shared(daemon_state(device, "device").metrics) for device in devices):
@@ -46,5 +46,5 @@ def wait_shared(devices: Sequence[Home]) -> None:
 
 
 def _is_shared(metrics: Mapping[str, float]) -> bool:
-    """All of some summaries; a device that does not answer tells no metrics."""
+    """Tell whether a device has summaries and all are shared; one that does not answer reports no metrics."""
     return 0 < metrics.get("summaries_own", 0) == metrics["summaries_current"]

@@ -1,4 +1,4 @@
-"""Whether the gate keeps at home what home can answer: calibrated on one half of the questions, measured on the other.
+"""Test of the gate, which keeps at home what home can answer: calibrated on half the questions, measured on the rest.
 
 Evidence is a gold passage among those that the gate looks at. Questions are asked at home, at another device (far), and
 at home without the passages that hold the answer (near).
@@ -48,7 +48,7 @@ class Asked:
 
 
 def ask_all(sets: Sets, collections: dict[str, Collection], questions: Sequence[Question]) -> list[Asked]:
-    """Every question at every device."""
+    """Ask every question at every device."""
     return [_asked(question, collections) for question in questions if question.device in sets.documents]
 
 
@@ -62,13 +62,13 @@ def measure(report: Report, asked: Sequence[Asked], splits: int) -> Calibration:
 
 
 def calibrate_all(asked: Sequence[Asked]) -> Calibration:
-    """On all questions, each at home and at one other device."""
+    """Calibrate on all questions, each at home and at one other device."""
     cases = _cases(asked, random.Random(0), with_near=False)
     return calibrate("", [case.given for case in cases], [case.found for case in cases])
 
 
 def summary(report: Report) -> list[Row]:
-    """Of all splits, a row for each risk."""
+    """Return a row for each risk, over all splits."""
     rows: list[Row] = []
     for risk, with_near in dict.fromkeys((row["risk"], row["with_near"]) for row in report.rows if "seed" in row):
         own = [row for row in report.rows if row.get("risk") == risk and row.get("with_near") == with_near]
@@ -79,7 +79,7 @@ def summary(report: Report) -> list[Row]:
 
 
 def separations(asked: Sequence[Asked], calibration: Calibration) -> list[Row]:
-    """How well each metric tells home with evidence from the rest: the area under its ROC curve."""
+    """Return how well each metric separates home with evidence from the rest: the area under its ROC curve."""
     found = [each.home for each in asked if each.home.found]
     others = {
         "far": [case for each in asked for case in each.far],
@@ -100,13 +100,13 @@ def separations(asked: Sequence[Asked], calibration: Calibration) -> list[Row]:
 
 
 def chosen_of(calibration: Calibration) -> Row:
-    """The calibration of all questions, which `shipped.py` has."""
+    """Return the calibration of all questions, which `shipped.py` has, as a row."""
     text = ", ".join(f"{name} {weight:.4f}" for name, weight in calibration.weights._asdict().items())
     return {"metric": f"chosen: {text}, bias {calibration.bias:.4f}", "threshold": calibration.threshold}
 
 
 def claim(report: Report) -> None:
-    """The issue's aims."""
+    """Claim the aims of the issue."""
     row = next(row for row in report.summary if row["risk"] == 0.2 and not row["with_near"])
     above, splits = int(row["above"] or 0), int(row["splits"] or 0)
     report.claim("splits whose risk is above 0.2", f"≤ {splits // 10} of {splits}", above, above <= splits // 10)
@@ -115,7 +115,7 @@ def claim(report: Report) -> None:
 
 
 def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
-    """The chance that one of the first is above one of the second; ties count half."""
+    """Return the probability that one of the first is above one of the second; ties count half."""
     ordered = sorted(negative)
     above = sum((bisect_left(ordered, value) + bisect_right(ordered, value)) / 2 for value in positive)
     return above / (len(positive) * len(negative))
@@ -159,7 +159,7 @@ def _split(asked: Sequence[Asked], risk: float, seed: int, *, with_near: bool) -
 
 
 def _cases(asked: Sequence[Asked], source: random.Random, *, with_near: bool) -> list[Case]:
-    """Each question at home and at one other device, and without its evidence where that is wanted."""
+    """Return each question's cases at home, at one other device and, if wanted, without its evidence."""
     cases = []
     for each in asked:
         cases += [each.home, source.choice(each.far)] + ([each.near] if with_near else [])

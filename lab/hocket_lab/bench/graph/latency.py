@@ -1,4 +1,4 @@
-"""How long a question takes that goes beyond home, part by part, and what asking the gate first costs.
+"""Latency of a question that goes beyond home, part by part, and the cost of asking the gate first.
 
 A cloud and two devices run on this machine, joined by the link emulator. One device asks: what only the other one
 knows, what it knows itself, and what the cloud alone knows, each by `aggregation` and by `auto` in turn. Then it asks
@@ -61,7 +61,7 @@ class Trial:
 
 
 def measure(report: Report, number: int) -> None:
-    """A row for each kind of question, round trip and mode; and the gate's own time."""
+    """Add a row for each kind of question, round trip and mode, and one for the gate's own time."""
     if report.find(kind="gate") is None:
         report.add(_gate())
     for devices in (2, 1):
@@ -77,7 +77,7 @@ def measure(report: Report, number: int) -> None:
 
 
 def claim(report: Report) -> None:
-    """The issue's aims."""
+    """Claim the aims of the issue."""
     row = report.find(kind="gate") or {}
     report.claim("the gate beyond its search", "≤ 10 ms", float(row["p90_ms"] or 0), float(row["p90_ms"] or 0) <= 10)
     for rtt in RTTS_MS:
@@ -111,7 +111,7 @@ def _running(number: int, count: int) -> Iterator[Trial]:
 
 
 def _ask(made: Trial, kind: str, rtt: int) -> list[Row]:
-    """Both modes in turn, question by question."""
+    """Ask each question in both modes in turn, and return a row for each mode."""
     answers: dict[str, list[Done]] = {"aggregation": [], "auto": []}
     with Client(made.asking.listening("device")) as client:
         for canary in made.known[kind]:
@@ -140,7 +140,7 @@ def _row(made: Trial, kind: str, rtt: int, mode: str, answers: Sequence[Done]) -
 
 
 def _record(made: Trial, done: Done) -> dict[str, Any]:
-    """The daemon writes it behind the answer. Raises BadRequest where it has not in time."""
+    """Return the record that the daemon writes after the answer. Raises BadRequest if it has not in time."""
     deadline = Deadline.after(RECORDED_S)
     while True:
         try:
@@ -152,7 +152,7 @@ def _record(made: Trial, done: Done) -> dict[str, Any]:
 
 
 def _gate() -> Row:
-    """What deciding takes when the passages are there."""
+    """Measure the time of a decision once the passages are there."""
     known = canaries(4, 0)
     passages = [
         Passage(document="", title="", ordinal=n, text=" ".join([each.text] * 5), score=0.5)

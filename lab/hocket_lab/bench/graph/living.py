@@ -1,7 +1,7 @@
-"""How a graph lives: sentences and passages are replaced and documents removed, one after another, without a rebuild.
+"""Upkeep of a graph: sentences and passages are replaced and documents removed, one after another, without a rebuild.
 
-After each change: how many summaries are new or have a new version, and the modularity beside that of the same network
-divided anew. Vectors play no part here, so documents get one and the same.
+Each change is measured by how many summaries are new or have a new version, and by the modularity beside that of the
+same network divided anew. Vectors play no part here, so documents get one and the same.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ COLUMNS = ("kind", "changes", "rewritten", "rewritten_most", "modularity_of_rebu
 
 
 def measure(report: Report, sets: Sets, seed: int) -> None:
-    """Live once through all changes, and keep a row of each."""
+    """Make all changes once, and add a row for each."""
     if report.rows:
         return
     rng = random.Random(seed)
@@ -65,7 +65,7 @@ def measure(report: Report, sets: Sets, seed: int) -> None:
 
 
 def summary(rows: Sequence[Row]) -> list[Row]:
-    """What each kind of change came to."""
+    """Return a row with the results of each kind of change."""
     return [
         {
             "kind": kind,
@@ -82,7 +82,7 @@ def summary(rows: Sequence[Row]) -> list[Row]:
 
 
 def claim(report: Report) -> None:
-    """State what the issue asks for."""
+    """Claim the aims of the issue."""
     report.summary = summary(report.rows)
     for row in report.summary:
         kind, share = str(row["kind"]), float(row["rewritten"] or 0)
@@ -103,7 +103,7 @@ def claim(report: Report) -> None:
 
 
 def _pace(collection: Collection, graph: sqlite3.Connection, limit: int) -> Row:
-    """Extraction, graph and partition in processor time, with their tables; and how long all took with summaries."""
+    """Measure the processor time of extraction, graph and partition, with their tables, and of all with summaries."""
     chunks, started = collection.status().chunks, time.process_time()
     collection.graph.build(lambda: collection.graph.extraction().unread == 0)
     read = time.process_time()
@@ -117,7 +117,7 @@ def _pace(collection: Collection, graph: sqlite3.Connection, limit: int) -> Row:
 
 
 def _changes(passages: Sequence[Document], rng: random.Random) -> Iterator[tuple[str, Document]]:
-    """(kind, the document as it is afterwards, or that is removed), so many of each kind."""
+    """Yield (kind, the document as it is afterwards, or that is removed), as many of each kind as CHANGES says."""
     texts = {each.name: each.text for each in passages[:PASSAGES]}
     spare = iter(passages[PASSAGES:])
     others = [text for each in passages[PASSAGES + CHANGES["passage"] :] for text in _sentences(each.text)]
@@ -147,7 +147,7 @@ class _State(NamedTuple):
 def _changed(
     collection: Collection, graph: sqlite3.Connection, kind: str, after: Document, before: _State
 ) -> tuple[Row, _State, Network]:
-    """Make a change; what it did, and how the graph is now."""
+    """Make a change; return its row and the state of the graph afterwards."""
     started = time.perf_counter()
     if kind == "removal":
         collection.remove([after.name])
@@ -183,7 +183,7 @@ def _network(graph: sqlite3.Connection) -> Network:
 
 
 def _divided(network: Network, limit: int) -> float:
-    """The modularity of the same network when it is divided anew."""
+    """Return the modularity of the same network when it is divided anew."""
     for entity in list(network.home):
         network.leave(entity)
     ids = itertools.count(1)

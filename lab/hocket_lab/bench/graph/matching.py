@@ -1,4 +1,4 @@
-"""Whether the cloud finds the right device by summaries alone, what it finds there, and how little it keeps."""
+"""Routing by summaries alone: does the cloud find the right device, what is found there, and how little is stored?"""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COLUMNS = ("set", "questions", "devices", "by", "first", "first_two", "recall_1"
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Devices that share with one index of summaries, and a collection with all documents of a set in one place."""
+    """Devices that share with one index of summaries, and for each set a collection of all its documents."""
 
     collections: dict[str, Collection]
     index: SummaryIndex
@@ -36,7 +36,7 @@ class World:
 
 
 def share(collections: dict[str, Collection], index: SummaryIndex) -> int:
-    """Let the index keep what every device may share; returns how many summaries that is."""
+    """Store in the index what every device may share; return the number of these summaries."""
     count = 0
     for name, collection in collections.items():
         subgraphs = collection.graph.page(0, 1_000_000)[1]
@@ -47,7 +47,7 @@ def share(collections: dict[str, Collection], index: SummaryIndex) -> int:
 
 
 def measure(report: Report, sets: Sets, world: World) -> None:
-    """A row for each set and way of asking."""
+    """Add a row for each set and way of asking."""
     everywhere = sorted(world.collections)
     for of in SETS:
         questions = [question for question in sets.questions if question.of == of]
@@ -70,7 +70,7 @@ def measure(report: Report, sets: Sets, world: World) -> None:
 
 
 def claim(report: Report) -> None:
-    """The issue's aims, by set."""
+    """Claim the aims of the issue, by set."""
     for of in SETS:
         row = report.find(set=of, by="summaries") or {}
         first, two = float(row["first"] or 0), float(row["first_two"] or 0)
@@ -83,7 +83,7 @@ def claim(report: Report) -> None:
 
 
 def cost(report: Report, sets: Sets, world: World) -> None:
-    """Bytes of an index of summaries against one of documents: texts, their words, and vectors of two bytes."""
+    """Measure bytes of an index of summaries and of one of documents: texts, their words, and vectors of two bytes."""
     for of in SETS:
         if report.find(set=of, by="bytes") is not None:
             continue
@@ -97,7 +97,7 @@ def cost(report: Report, sets: Sets, world: World) -> None:
 
 
 def claim_cost(report: Report) -> None:
-    """The issue's aim."""
+    """Claim the issue's aim of fewer bytes."""
     for of in SETS:
         row = report.find(set=of, by="bytes") or {}
         saved = float(row["saved"] or 0)
@@ -125,13 +125,13 @@ def _ranked(index: SummaryIndex, question: str, among: Sequence[str]) -> list[st
 
 
 def _gathered(world: World, question: str, names: Iterable[str]) -> Sequence[Passage]:
-    """What these devices tell, the best of it by the cloud's own scores."""
+    """Return the best of the passages that these devices find, by their scores."""
     evidence = [each for name in names for each in world.collections[name].search(question, EVIDENCE).passages]
     return sorted(evidence, key=lambda each: -each.score)[:EVIDENCE]
 
 
 def _sized(sets: Sets, of: str, entities: int, embedder: Embedder) -> Row:
-    """With parts of another size than 40 entities."""
+    """Measure how often the right device is found with parts of another size than 40 entities."""
     devices = sets.devices(of)
     questions = [question for question in sets.questions if question.of == of]
     with tempfile.TemporaryDirectory() as folder:
@@ -153,7 +153,7 @@ def _sized(sets: Sets, of: str, entities: int, embedder: Embedder) -> Row:
 
 
 def _by_passages(world: World, of: str, questions: Sequence[Question]) -> Row:
-    """The device of the best passage of all, as if the cloud had every document."""
+    """Measure how often the best passage of all is the right device's, as if the cloud had every document."""
     owners = {text: name for name, each in world.collections.items() for _, text in each.texts(0, 1_000_000)[1]}
     right = []
     for question in questions:
@@ -163,7 +163,7 @@ def _by_passages(world: World, of: str, questions: Sequence[Question]) -> Row:
 
 
 def _fewest_shared(questions: Sequence[Question], collections: dict[str, Collection]) -> list[Question]:
-    """The half whose words are least among those of what answers them."""
+    """Return the half of the questions that share the fewest words with what answers them."""
 
     def shared(question: Question) -> float:
         words = set(question.text.lower().split())
@@ -188,7 +188,7 @@ def _mean(values: Iterable[bool]) -> float:
 
 
 def _bytes(texts: Sequence[str]) -> int:
-    """The size of a file that holds texts, their words to search by, and a vector for each."""
+    """Return the size of a file that holds texts, their words to search by, and a vector for each."""
     vectors: NDArray[np.float16] = np.random.default_rng(0).normal(size=(len(texts), 384)).astype(np.float16)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "index.sqlite"

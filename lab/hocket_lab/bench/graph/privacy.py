@@ -1,8 +1,9 @@
-"""What summaries give away: five words in a row of a private sentence, and whether a document is among those shared.
+"""Leaks of summaries: five words in a row of a private sentence, and whether a document is among those shared.
 
 Membership: half of a domain's source documents are shared, the other half is not. Whoever holds the summaries guesses
-that a document is shared where they have many of its names and terms. The advantage is the largest difference of the
-shares of shared and of other documents that one bound tells to be shared; 0 is blind guessing, 1 is certainty.
+that a document is shared if they have many of its names and terms. One bound separates the documents guessed to be
+shared. The advantage is the largest difference, over all bounds, between the shares of shared and of other documents
+above it; 0 is blind guessing, 1 is certainty.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ COLUMNS = ("part", "min_documents", "domain", "documents", "advantage", "first")
 
 
 def measure(report: Report, sets: Sets, embedder: Embedder, number: int, seed: int) -> None:
-    """Rows of the canaries, and of each domain and `min_documents`."""
+    """Add rows for the canaries, and for each domain and `min_documents`."""
     if report.find(part="canaries") is None:
         report.add(_canaries(number, seed))
     domains = [name for name in sets.documents if name.startswith(DOMAINS)]
@@ -47,7 +48,7 @@ def measure(report: Report, sets: Sets, embedder: Embedder, number: int, seed: i
 
 
 def claim(report: Report) -> None:
-    """The issue's aims."""
+    """Claim the aims of the issue."""
     row = report.find(part="canaries") or {}
     leaked = int(row["told"] or 0)
     report.claim("sentences with five words in a row in a frame", "0", leaked, leaked == 0)
@@ -57,7 +58,7 @@ def claim(report: Report) -> None:
 
 
 def by_source(passages: Iterable[Document]) -> dict[str, Document]:
-    """The passages of one source as one document."""
+    """Return the passages of each source as one document."""
     texts: dict[str, list[str]] = {}
     for passage in passages:
         texts.setdefault(passage.name.partition("-")[0], []).append(passage.text)
@@ -65,14 +66,14 @@ def by_source(passages: Iterable[Document]) -> dict[str, Document]:
 
 
 def advantage(members: Sequence[float], others: Sequence[float]) -> float:
-    """The largest difference between the shares of both that reach one bound."""
+    """Return the largest difference between the shares of both that reach one bound."""
     bounds = sorted({*members, *others})
     reach = [(_share(members, bound), _share(others, bound)) for bound in bounds]
     return max(inside - outside for inside, outside in reach)
 
 
 def _canaries(number: int, seed: int) -> Row:
-    """The frames that would carry the summaries of made-up private sentences."""
+    """Check the frames that would carry the summaries of made-up private sentences for five of their words in a row."""
     private = canaries(number, seed)
     texts = summaries_of([Document(name, "", text) for name, text in documents(private).items()], 1)
     message = [Summary(id=id, version=1, text=text) for id, text in enumerate(texts)]
@@ -93,13 +94,13 @@ def _membership(domain: str, sources: dict[str, Document], minimum: int, seed: i
 
 
 def _known(text: str, seen_text: str) -> float:
-    """The share of a document's names and terms that the summaries have."""
+    """Return the share of a document's names and terms that the summaries have."""
     own = {mention.lower() for mention in mentions(text)}
     return sum(mention in seen_text for mention in own) / len(own) if own else 0.0
 
 
 def _matching(sets: Sets, shared: dict[str, list[str]], minimum: int, embedder: Embedder) -> Row:
-    """How often the right domain is first by what all of its documents may say."""
+    """Measure how often the right domain is first, by the summaries of all of its documents."""
     with tempfile.TemporaryDirectory() as folder:
         index = SummaryIndex(Path(folder) / "summaries.sqlite", embedder)
         for domain, texts in shared.items():

@@ -1,4 +1,4 @@
-"""Devices with documents of their own, and questions of which it is known what answers them and who has it.
+"""Devices with documents of their own, and questions for which the evidence and the device that has it are known.
 
 Three sets: four domains of MTRAG, five corpora of the chunking evaluation, and a year of one person's chats.
 """
@@ -27,21 +27,21 @@ COVERED = 0.5  # of a gold span that a passage must hold
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """What holds the answer: documents by name, or spans of the text of one, by character."""
+    """Evidence for an answer: documents by name, or spans of the text of one, by character."""
 
     documents: frozenset[str] = frozenset()
     text: str = ""
     spans: tuple[tuple[int, int], ...] = ()
 
     def holds(self, document: str, passage: str) -> bool:
-        """Whether a passage is evidence."""
+        """Tell whether a passage is evidence."""
         if not self.spans:
             return document in self.documents
         start = self.text.find(passage)
         return start >= 0 and any(_shared(span, (start, start + len(passage))) for span in self.spans)
 
     def recall(self, passages: Sequence[str]) -> float:
-        """The share of its spans' characters that stand in the passages."""
+        """Return the share of its spans' characters that the passages contain."""
         places = [(start, start + len(each)) for each in passages if (start := self.text.find(each)) >= 0]
         covered = {
             at for start, end in places for span in self.spans for at in range(max(start, span[0]), min(end, span[1]))
@@ -49,7 +49,7 @@ class Gold:
         return len(covered) / len({at for start, end in self.spans for at in range(start, end)})
 
     def words(self) -> frozenset[str]:
-        """The words of its spans, where there are any."""
+        """Return the words of its spans, if there are any."""
         return frozenset(word for start, end in self.spans for word in self.text[start:end].lower().split())
 
 
@@ -76,12 +76,12 @@ class Sets:
     questions: list[Question]
 
     def devices(self, of: str) -> list[str]:
-        """The devices of a set."""
+        """Return the devices of a set."""
         return sorted({question.device for question in self.questions if question.of == of})
 
 
 def load(data: Path) -> Sets:
-    """All of them. Raises BadRequest where the corpora are not."""
+    """Load all sets. Raises BadRequest if the corpora are missing."""
     require(data, *FILES)
     documents: dict[str, list[Document]] = {}
     questions: list[Question] = []
@@ -110,7 +110,7 @@ def _kind(row: dict[str, Any]) -> str:
 
 
 def _of_turns(row: dict[str, Any], device: str) -> Question:
-    """The first and the last turn of the user, joined."""
+    """Return a question that joins the first and the last turn of the user."""
     turns = [turn["text"].strip() for turn in row["input"] if turn["speaker"] == "user"]
     text = turns[-1] if len(turns) == 1 else f"{turns[0]} {turns[-1]}"
     gold = Gold(frozenset(context["document_id"] for context in row["contexts"]))

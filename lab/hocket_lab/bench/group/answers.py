@@ -1,8 +1,9 @@
-"""Whether the answer is right: a group whose passages stay where they are, beside whoever could answer otherwise.
+"""Correctness of answers: a group whose passages stay where they are, beside all others who could answer.
 
 Each device searches its own documents. The group writes from its drafts, by the daemons' own law in this process
-(parties.py). Beside it stand every device alone, of which the best is known afterwards only; one side that reads the
-best passages of all devices, as `graph` sends them; and one that searches all documents in one place.
+(parties.py). It is compared with every device alone, of which the best is known only afterwards. It is also compared
+with one side that reads the best passages of all devices, as `graph` sends them, and with one that searches all
+documents in one place.
 """
 
 from __future__ import annotations
@@ -53,17 +54,17 @@ class How:
 
 @dataclass(frozen=True)
 class Library:
-    """Every device's collection of a world, and one with all documents."""
+    """Collections of a world: one for each device, and one with all documents."""
 
     devices: Mapping[str, Collection]
     together: Collection
 
     def found(self, asked: Asked) -> list[Texts]:
-        """What each device finds, the asked one first."""
+        """Return the passages that each device finds, the asked one first."""
         return [_texts(self.devices[device], asked, DOCUMENTS) for device in asked.devices]
 
     def best(self, asked: Asked) -> Texts:
-        """The passages of all devices that are nearest, scored in one place."""
+        """Return the nearest passages of all devices, scored in one place."""
         texts = list(dict.fromkeys(text for own in self.found(asked) for text in own))
         scored = zip(self.together.weigh(asked.text, texts), texts, strict=True)
         return [text for _, text in sorted(scored, key=lambda each: -each[0])[:DOCUMENTS]]
@@ -71,7 +72,7 @@ class Library:
 
 @contextmanager
 def libraries(worlds: Sequence[World], beside: Path | None) -> Iterator[list[Library]]:
-    """Read with the product's embedder; kept in the folder `beside` the report, if there is one."""
+    """Read documents with the product's embedder; store them in the folder `beside` the report, if there is one."""
     with ExitStack() as stack:
         folder = beside or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hocket-group-")))
         embedder = RememberingEmbedder()
@@ -93,7 +94,7 @@ def libraries(worlds: Sequence[World], beside: Path | None) -> Iterator[list[Lib
 
 
 def measure(report: Report, worlds: Sequence[World], ways: Sequence[str], how: How) -> None:
-    """A row for each question and way, and for each device alone."""
+    """Add a row for each question and way, and for each device alone."""
     every = [(one, way) for world in worlds for one in world.asked for way in ways]
     missing = [each for each in every if not _known(report, *each)]
     if not missing:
@@ -116,7 +117,7 @@ def _known(report: Report, asked: Asked, way: str) -> Row | None:
 
 
 def _answered(model: LanguageModel, library: Library, some: Sequence[Asked], way: str, tokens: int) -> Iterator[Row]:
-    """The rows of a few questions, asked in one way."""
+    """Yield the rows of a few questions, asked in one way."""
     if way != ALONE:
         yield from _written(model, library, [(one, way, "", _parties(library, one, way)) for one in some], tokens)
         return
@@ -127,7 +128,7 @@ def _answered(model: LanguageModel, library: Library, some: Sequence[Asked], way
 
 
 def _parties(library: Library, asked: Asked, way: str) -> list[Texts]:
-    """What each party reads."""
+    """Return the passages that each party reads."""
     if way == PASSAGES:
         return [library.best(asked)]
     if way in (TOGETHER, AS_MANY):
@@ -138,7 +139,7 @@ def _parties(library: Library, asked: Asked, way: str) -> list[Texts]:
 def _written(
     model: LanguageModel, library: Library, asked: Sequence[tuple[Asked, str, str, list[Texts]]], tokens: int
 ) -> Iterator[Row]:
-    """Of questions that are asked in the same way, of as many parties each."""
+    """Yield the rows of questions that are asked in the same way, of as many parties each."""
     if not asked:
         return
     way, number = asked[0][1], len(asked[0][3])
@@ -159,7 +160,7 @@ def _written(
 
 
 def summary(rows: Sequence[Row]) -> list[Row]:
-    """Of each set and who answered it: the share of parts that are right, and F1, with their intervals."""
+    """Return, by set and by who answered, the share of parts that are right, and F1, with their intervals."""
     found: list[Row] = []
     for of in SETS:
         for who in WHO:
@@ -174,7 +175,7 @@ def summary(rows: Sequence[Row]) -> list[Row]:
 
 
 def scored(rows: Sequence[Row], of: str, who: str) -> dict[str, Row]:
-    """The answers of a set by question; the best device is the one that is right about most, then by F1."""
+    """Return a set's answers by question; the best device is the one that is right about most, then by F1."""
     alone = {HOME: 0, KNOWING: 1}
     mine = [row for row in rows if row["set"] == of and row["way"] == (ALONE if who in (BEST, *alone) else who)]
     if who in alone:
@@ -184,7 +185,7 @@ def scored(rows: Sequence[Row], of: str, who: str) -> dict[str, Row]:
 
 
 def claim(report: Report) -> None:
-    """The group beside each other way, question by question: right parts of SQuAD's, words of MTRAG's."""
+    """Compare the group with each other way, question by question: right parts of SQuAD's, words of MTRAG's."""
     report.claims.clear()
     for of in SETS:
         measure = "f1" if of == MTRAG else "right"
@@ -201,12 +202,12 @@ def claim(report: Report) -> None:
 
 
 def _above(of: str, who: str) -> bool:
-    """Whether the group is to be better, and not only as good: than one device where several know."""
+    """Tell whether the group must be better, not only as good: than one device where several know something."""
     return who == HOME or (who == BEST and PARTS.get(of, 1) > 1)
 
 
 def _claim_gain(report: Report, name: str, gains: Sequence[float], *, above: bool) -> None:
-    """A loss that may be chance is no loss that is known."""
+    """Claim that the mean gain is above, or not below, 0; a loss that may be chance leaves the latter open."""
     gain, (low, high) = fmean(gains), bootstrap(gains)
     unharmed = True if gain >= 0 else False if high < 0 else None
     shown = f"{gain:+.3f} [{low:+.3f}, {high:+.3f}]"

@@ -1,8 +1,9 @@
-"""How fast a group would be with each member on a machine of its own: the daemons' state machines in virtual time.
+"""Speed of a group with each member on a machine of its own: the daemons' state machines in virtual time.
 
-What a party says behind a prefix is a real model's: of SQuAD's questions, whose paragraphs are dealt to the devices, it
-is asked behind every prefix that a run comes to, wrong guesses as well. What takes time, and what takes none, stands in
-simulator/group.py. Beside a group stand two sides of the same two parties, and what no group can be below.
+The distributions of a party come from a real model. The questions are SQuAD's, whose paragraphs are dealt to the
+devices; a party is asked after every prefix that a run comes to, wrong guesses as well. simulator/group.py describes
+what takes time and what takes none. A group is compared with two sides of the same two parties, and with the bound that
+no group can be below.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ COLUMNS = ("line", "rtt_ms", "answers", "first_token_ms", "first_floor_ms", "ms_
 
 @dataclass(frozen=True)
 class Settings:
-    """Numbers of parties, round trips and what a step takes, ms; questions of each of SQuAD's sets, and tokens."""
+    """Settings: numbers of parties, round trips and step time in ms; questions of each of SQuAD's sets, and tokens."""
 
     parties: Sequence[int]
     rtt: Sequence[int]
@@ -56,13 +57,13 @@ class Settings:
 
     @property
     def ways(self) -> list[tuple[str, int, int]]:
-        """(way, parties, round trip): the longest first, since what is drafted along a wrong guess is known then."""
+        """(way, parties, round trip), the longest first: what is drafted along a wrong guess is known by then."""
         lines = [(SIDES, 2), *((GROUP, number) for number in self.parties)]
         return [(*line, rtt) for rtt in sorted(self.rtt, reverse=True) for line in lines]
 
 
 class Recorded:
-    """What the parties say of one question, behind every prefix that was asked for."""
+    """The parties' distributions for one question, after every prefix that was asked for."""
 
     def __init__(
         self, asked: Asked, law: Parties, texts: Sequence[Texts], settings: Settings, ends: Sequence[int]
@@ -74,7 +75,7 @@ class Recorded:
         self._settings, self._ends = settings, ends
 
     def begin(self) -> Begin:
-        """How the question is asked, as the product does it."""
+        """Return the message that begins the question, as the product asks it."""
         settings, seed, tokens = AggregationSettings(), self._settings.seed, self._settings.tokens
         sampling = Sampling(seed=seed, temperature=TEMPERATURE, top_p=TOP_P, max_tokens=tokens)
         return Begin(
@@ -94,13 +95,13 @@ class Recorded:
         )
 
     def run(self, way: str, parties: int, weather: Weather) -> Run:
-        """An answer that begins."""
+        """Return the run of an answer that begins now, by two sides or a group."""
         kind = Sides if way == SIDES else Group
         return kind(self.begin(), self.likelihoods[:parties], self.laws, weather)
 
 
 class Mixed:
-    """The same answer by one process that holds what every party says, relative to who took part in each step."""
+    """The same answer by one process that has every party's distributions, given who took part in each step."""
 
     def __init__(self, recorded: Recorded, roster: Sequence[tuple[int, ...]]) -> None:
         self.ids: list[int] = []
@@ -108,7 +109,7 @@ class Mixed:
         self._recorded, self._roster = recorded, roster
 
     def advance(self) -> list[Place]:
-        """Go on until the answer is whole, or until laws are missing, which are returned."""
+        """Go on until the answer is complete, or return the places whose distributions are missing."""
         for others in self._roster[len(self.ids) :]:
             places = [Place(party, tuple(self.ids)) for party in (0, *others)]
             if missing := [place for place in places if place not in self._recorded.laws]:
@@ -135,7 +136,7 @@ class Mixed:
 
 
 def is_decided(known: Sequence[tuple[float, Distribution]], token: int) -> bool:
-    """Whether `token` is the likeliest whatever those say whose (η, p) are not among the `known`."""
+    """Tell whether `token` is the likeliest, whatever the parties say whose (η, p) are not among the `known`."""
     ids, probabilities = mixture(known)
     rivals = probabilities[ids != token]
     own = float(probabilities[ids == token].sum())
@@ -147,7 +148,7 @@ Answering = Run | Mixed
 
 
 def measure(report: Report, data: Path, settings: Settings) -> None:
-    """A row for each question, way, number of parties and round trip."""
+    """Add a row for each question, way, number of parties and round trip."""
     most = max(2, *settings.parties)
     devices = [f"device-{number}" for number in range(1, max(4, most) + 1)]
     world = squad(data, settings.half, settings.answers, settings.seed, devices)
@@ -175,7 +176,7 @@ def _known(report: Report, asked: Asked, way: str, parties: int, rtt: int) -> Ro
 def _recorded(
     model: LanguageModel, scores: Scores, some: Sequence[tuple[Asked, list[Texts]]], settings: Settings
 ) -> Iterator[tuple[Parties, list[Recorded]]]:
-    """Questions that all parties have read."""
+    """Yield the parties, and the questions that all of them have read."""
     with ExitStack() as stack:
         law = Parties([model] * len(some[0][1]), scores, settings.tokens)
         recorded = [Recorded(asked, law, texts, settings, model.eos) for asked, texts in some]
@@ -200,7 +201,7 @@ def _measured(
 
 
 def _answer(law: Parties, recorded: Sequence[Recorded], answers: Sequence[Answering]) -> None:
-    """Carry all of them to their end; each party of each question is asked for one place at a time."""
+    """Carry all answers to their end; each party of each question is asked for one place at a time."""
     pairs = list(zip(recorded, answers, strict=True))
     while waiting := [(one, missing) for one, answer in pairs if (missing := answer.advance())]:
         wanted = [(one, place) for one, missing in waiting for place in missing]
@@ -210,7 +211,7 @@ def _answer(law: Parties, recorded: Sequence[Recorded], answers: Sequence[Answer
 
 
 def _figures(run: Run, hold: float) -> Row:
-    """Of one answer; ms are of a token behind the first."""
+    """Return the figures of one answer; milliseconds are per token after the first."""
     waited = [(1000 * each.seconds, each.cause) for each in run.waited]
     behind = waited[1:]
     lost = {
@@ -236,7 +237,7 @@ def _figures(run: Run, hold: float) -> Row:
 
 
 def summary(report: Report, settings: Settings) -> list[Row]:
-    """Of each way, number of parties and round trip."""
+    """Return a row for each way, number of parties and round trip."""
     found: list[Row] = []
     for way, parties, rtt in sorted(settings.ways, key=lambda each: each[2]):
         rows = [row for row in report.rows if (row["way"], row["parties"], row["rtt_ms"]) == (way, parties, rtt)]
@@ -264,7 +265,7 @@ def _column(rows: Sequence[Row], name: str) -> list[float]:
 
 
 def claim(report: Report) -> None:
-    """Time changes no token; whoever is only far away is never left out."""
+    """Claim that time changes no token, and that a party that is only far away is never left out."""
     report.claims.clear()
     equal, present = (sum(bool(row[name]) for row in report.rows) for name in ("equal", "present"))
     number = len(report.rows)
@@ -273,7 +274,7 @@ def claim(report: Report) -> None:
 
 
 def draw_picture(report: Report) -> None:
-    """Beside the report's file."""
+    """Draw the picture beside the report's file."""
     if report.path is not None:
         report.plot(
             report.path.with_suffix(".png"),

@@ -24,7 +24,7 @@ PARTS = ("speed", "apart", "answers", "privacy")
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     part: Annotated[str, Option("What to measure.", choices=PARTS)] = "speed"
     parties: Annotated[Sequence[int], Option("Devices that write together, speed and apart.")] = (2, 3, 5, 8)
@@ -64,7 +64,7 @@ _USED = {
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
-    """Measure what is not in the report yet; returns whether every claim holds."""
+    """Measure what is not in the report yet; tells whether no claim misses."""
     used = {name: getattr(settings, name) for name in ("part", *_USED[settings.part])}
     return _PARTS[settings.part](data, settings, used, json_path)
 

@@ -16,7 +16,7 @@ _KV_BYTES = 8_000_000_000
 
 @contextmanager
 def opened(name: str, dtype: str, rows: int) -> Iterator[LanguageModel]:
-    """With room for so many rows; what it has read of passages is kept meanwhile."""
+    """Open the model with room for `rows` rows; what it has read of passages is stored meanwhile."""
     with tempfile.TemporaryDirectory(prefix="hocket-group-") as folder:
         how = ModelSettings(name=name, dtype=dtype, threads=THREADS, slots=rows, prefill_tokens=512, kv_bytes=_KV_BYTES)
         model = open_model(how, "device", KVSettings(folder=folder))

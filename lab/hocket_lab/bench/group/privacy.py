@@ -1,4 +1,4 @@
-"""What a curious leader rebuilds of a member's sentences, by the bound of the member's drafts.
+"""Sentences of a member that a curious leader can rebuild, by the bound of the member's drafts.
 
 The member has read made-up sentences (canaries.py). The leader asks about each and chooses every token of the answer,
 since it aggregates alone. It reads every draft whole, in one of two ways:
@@ -8,7 +8,8 @@ since it aggregates alone. It reads every draft whole, in one of two ways:
   as the bound lets it, it takes the likeliest.
 
 It follows what it reads, or (forced) it has the sentence so far from elsewhere and sees whether the draft tells how it
-goes on. An end it never chooses. Beside both stands what it has of the sentences by the question alone.
+goes on. It never chooses an end of the answer. Both are compared with what the question alone tells it of the
+sentences.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ Reader = Callable[[Distribution, Distribution], int]  # of a draft, and of what 
 
 @dataclass(frozen=True)
 class How:
-    """So many sentences, the member's bounds (0: none), the model with its weights' format, and the longest answer."""
+    """Settings: number of sentences, the member's bounds (0: none), the model, its dtype, and the longest answer."""
 
     canaries: int
     bits: Sequence[float]
@@ -66,7 +67,7 @@ class How:
 
 @dataclass
 class Had:
-    """What the leader has of one sentence: texts that it has read, and every draft with its guess."""
+    """The leader's knowledge of one sentence: texts that it has read, and every draft with its guess."""
 
     answer: list[int] = field(default_factory=list)
     guesses: list[leaks.Guess] = field(default_factory=list)
@@ -74,7 +75,7 @@ class Had:
 
 
 class Led(Parties):
-    """One member, whose drafts are within `most_bits` of the question alone, and a leader that chooses every token."""
+    """A member whose drafts are within `most_bits` of the question alone, and a leader that chooses every token."""
 
     def __init__(self, model: LanguageModel, scores: Scores, tokens: int, most_bits: float, reader: Reader) -> None:
         super().__init__([model], scores, tokens, most_bits=most_bits)
@@ -83,7 +84,7 @@ class Led(Parties):
         self._guesses: dict[str, list[leaks.Guess]] = {}
 
     def followed(self, asked: Sequence[tuple[str, Texts]]) -> list[Had]:
-        """Of each question, and what the member finds for it: the answer goes where the leader's reading goes."""
+        """Return what the leader has, by question and the member's passages, if answers follow the leader's reading."""
         answers = [[step.token for step in steps] for steps in self._led(asked, [])]
         texts = [self._models[0].text(ids) for ids in answers]
         return [
@@ -92,7 +93,7 @@ class Led(Parties):
         ]
 
     def forced(self, asked: Sequence[tuple[str, Texts]], sentences: Sequence[list[int]]) -> list[Had]:
-        """The answer is the sentence that is looked for: what of it the leader would have read, in pieces."""
+        """Return what the leader would have read, in pieces, of the sentences looked for, if these are the answers."""
         end = min(self._models[0].eos)
         self._led(asked, [[*ids, end] for ids in sentences])
         found = []
@@ -126,12 +127,12 @@ class Led(Parties):
 
 
 def likeliest(draft: Distribution, _: Distribution) -> int:
-    """The token that a draft makes likeliest."""
+    """Return the token that a draft makes likeliest."""
     return int(draft.ids[draft.counts.argmax()])
 
 
 def raised(bits: float) -> Reader:
-    """The likeliest of the tokens that a draft within `bits` raises as far as it may; of all where it raises none."""
+    """Return a reader of drafts within `bits`: the likeliest token of those raised as far as may be, or else of all."""
 
     def read(draft: Distribution, alone: Distribution) -> int:
         before = np.array([alone.of(int(token)) for token in draft.ids])
@@ -143,7 +144,7 @@ def raised(bits: float) -> Reader:
 
 
 def measure(report: Report, how: How) -> None:
-    """A row for each bound, each way of reading, and both of what the leader has."""
+    """Add a row for each bound and each way of reading, both for answers that follow it and for forced ones."""
     bounds = [(bits, reads) for bits in how.bits for reads in ((LIKELIEST, RAISED) if bits else (LIKELIEST,))]
     wanted: list[tuple[float | None, str]] = [(None, NOTHING), *bounds]
     missing = [key for key in wanted if report.find(bits=key[0], reads=key[1], forced=True) is None]
@@ -184,13 +185,13 @@ def _had(
 
 
 def _ids(model: LanguageModel, text: str) -> list[int]:
-    """As an answer's tokens: behind a space."""
+    """Return the ids of a text as an answer's tokens: after a space."""
     assert isinstance(model, Worded)
     return list(model.tokenizer(f" {text}", add_special_tokens=False)["input_ids"])
 
 
 def counted(model: LanguageModel, private: Sequence[Canary], had: Sequence[Had], how: How) -> Row:
-    """Sentences of which five words in a row, or all, were read, and the share of own runs of three tokens."""
+    """Return the shares of sentences read in five words in a row or whole, and of their own runs of three tokens."""
     spoken = [set().union(*map(grams, one.texts)) for one in had]
     five = [float(not grams(canary.text).isdisjoint(read)) for canary, read in zip(private, spoken, strict=True)]
     whole = [_has_whole(one.texts, canary.text) for canary, one in zip(private, had, strict=True)]
@@ -221,7 +222,7 @@ def _has_whole(texts: Sequence[str], sentence: str) -> bool:
 
 
 def claim(report: Report) -> None:
-    """Whether a bound leaves the leader fewer sentences than drafts without one, whichever way it reads them."""
+    """Claim that a bound leaves the leader fewer sentences than drafts without one, whichever way it reads them."""
     report.claims.clear()
     for forced in (False, True):
         plain = _most(report, 0.0, forced=forced)
@@ -233,7 +234,7 @@ def claim(report: Report) -> None:
 
 
 def _most(report: Report, bits: float, *, forced: bool) -> tuple[float, float, float]:
-    """The share of sentences with its interval, of the better way of reading; nothing is known where none was read."""
+    """Return the share of sentences with its interval, by the better way of reading; (0, 0, 1) where none was read."""
     rows = [row for row in report.rows if row["bits"] == bits and row["forced"] is forced]
     read = [tuple(float(row[name] or 0.0) for name in ("five_words", "low", "high")) for row in rows]
     share, low, high = max(read, default=(0.0, 0.0, 1.0))
@@ -241,14 +242,14 @@ def _most(report: Report, bits: float, *, forced: bool) -> tuple[float, float, f
 
 
 def _fewer(most: tuple[float, float, float], plain: tuple[float, float, float]) -> bool | None:
-    """None where the intervals overlap."""
+    """Tell whether a bound leaves fewer sentences than none; None where the intervals overlap."""
     if most[0] >= plain[0]:
         return False
     return True if most[2] < plain[1] else None
 
 
 def _without(distribution: Distribution, ends: Sequence[int]) -> Distribution:
-    """The same without the ids that end an answer."""
+    """Return the distribution without the ids that end an answer, unless it has no others."""
     kept = ~np.isin(distribution.ids, ends)
     return (
         Distribution(distribution.ids[kept], distribution.counts[kept], distribution.kept)

@@ -1,8 +1,8 @@
-"""How fast a group writes one answer, by its size and the round trip between its devices.
+"""Speed of a group that writes one answer, by its size and the round trip between its devices.
 
-A cloud that only passes boxes on and devices with sentences of their own run on this machine, joined by the link
-emulator; every decode step takes as long as is set. The same questions are asked of two sides, and of a group whose
-cloud reads passages. At last a member falls silent in the middle of an answer.
+A cloud that only forwards sealed envelopes, and devices with sentences of their own, run on this machine, joined by the
+link emulator. Every decode step takes as long as is set. The same questions are asked of two sides, and of a group
+whose cloud reads passages. At last a member falls silent in the middle of an answer.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ COLUMNS = ("way", "parties", "rtt_ms", "answers", "first_token_ms", "ms_per_toke
 
 @dataclass(frozen=True)
 class Settings:
-    """Numbers of devices, round trips between two of them and what a step takes, ms; questions of each, and tokens."""
+    """Settings: numbers of devices, round trips between two and step time in ms; questions of each, and tokens."""
 
     parties: Sequence[int]
     rtt: Sequence[int]
@@ -52,14 +52,14 @@ class Settings:
 
 @dataclass(frozen=True)
 class Running:
-    """The asking device's home, the others', the links to the cloud, and what is asked."""
+    """A running group: the asking device's home, the others', the links to the cloud, and the questions."""
 
     devices: Sequence[Home]
     links: Sequence[Link]
     questions: Sequence[str]
 
     def set_rtt(self, rtt_s: float) -> None:
-        """Between a device and the cloud."""
+        """Set the round trip between a device and the cloud."""
         for link in self.links:
             link.set(Conditions.symmetric(rtt_s, rtt_s / 20))
 
@@ -81,7 +81,7 @@ def measure(report: Report, settings: Settings) -> None:
 
 
 def _measured(made: Running, settings: Settings, way: str, parties: int, rtt: int) -> Row:
-    """Two devices are two round trips to the cloud apart; a device and its cloud are one."""
+    """Measure one way of asking; two devices are two round trips to the cloud apart, a device and its cloud are one."""
     made.set_rtt(rtt / 1000 if way == "two sides" else rtt / 2000)
     done = [_ask(made, settings, way, parties, at) for at in range(settings.answers)]
     outcomes = [each.outcome for each in done if isinstance(each.outcome, AggregationOutcome)]
@@ -114,21 +114,21 @@ def _options(settings: Settings, way: str, parties: int) -> Options:
 
 
 def _accepted(outcome: AggregationOutcome) -> float:
-    """How often a draft is the token, over all parties."""
+    """Return how often a draft is the token, over all parties."""
     shares = [each.accept for each in outcome.members] or [outcome.accept_cloud]
     known = [share for share in (outcome.accept_device, *shares) if share is not None]
     return statistics.fmean(known) if known else 0.0
 
 
 def _present(done: Done) -> float:
-    """The mean share of tokens that a member had part in."""
+    """Return the mean share of tokens that a member took part in."""
     members = done.outcome.members if isinstance(done.outcome, AggregationOutcome) else []
     turns = [(sum(each.steps[1::2]) - sum(each.steps[::2])) / len(done.token_ids) for each in members]
     return statistics.fmean(turns) if turns else 1.0
 
 
 def _silent(made: Running, settings: Settings) -> Row:
-    """The longest wait for a token when a member stands still, and how long the answer had none of it."""
+    """Measure the longest waits for a token when a member stands still, and the step from which it had no part."""
     made.set_rtt(0.05)
     member = processes.running(made.devices[2], "device")
     assert member is not None
@@ -159,13 +159,13 @@ def _silent(made: Running, settings: Settings) -> Row:
 
 
 def _left_at(done: Done, name: str) -> int:
-    """The step from which a member had no part; 0 where it never had one."""
+    """Return the step from which a member had no part; 0 where it never had one."""
     members = done.outcome.members if isinstance(done.outcome, AggregationOutcome) else []
     return next((each.steps[1] for each in members if each.name == name and each.steps), 0)
 
 
 def claim(report: Report, settings: Settings) -> None:
-    """A silent member costs its patience once, beyond a round trip and a step of whoever is left."""
+    """Claim that a silent member costs its patience once, beyond a round trip and a step of those who are left."""
     patience_ms = GroupSettings().patience_ms
     row = report.find(way="a member falls silent") or {}
     allowed = patience_ms + 100 + 4 * settings.hold

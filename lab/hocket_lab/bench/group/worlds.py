@@ -25,7 +25,7 @@ _ALL = 1_000_000
 
 @dataclass(frozen=True)
 class Asked:
-    """A question `of` a set, asked at a device; each of its parts lies on another of `devices`, which begin with it."""
+    """A question `of` a set, asked at the first of `devices`; each of its parts lies on another one of them."""
 
     of: str
     text: str
@@ -42,18 +42,18 @@ class World:
 
 
 def files() -> tuple[str, ...]:
-    """What is read of the corpora."""
+    """Return the files of the corpora that are read."""
     return (*FILES, DEALT[MTRAG])
 
 
 def worlds(data: Path, half: str, number: int, seed: int) -> list[World]:
-    """So many questions of each of SETS, or as many as there are. Raises BadRequest where the corpora are not."""
+    """Return worlds of up to `number` questions of each of SETS. Raises BadRequest if the corpora are missing."""
     require(data, *files())
     return [squad(data, half, number, seed, SQUAD_DEVICES), _mtrag(data, half, number, random.Random(seed))]
 
 
 def squad(data: Path, half: str, number: int, seed: int, devices: Sequence[str]) -> World:
-    """Paragraphs dealt to `devices`, more than three, and so many questions of each of PARTS. Raises BadRequest."""
+    """Deal paragraphs to `devices`, more than three, with `number` questions of each of PARTS. Raises BadRequest."""
     require(data, *FILES)
     rng = random.Random(seed)
     single = questions(data, half, {"squad device": _ALL, "squad cloud": _ALL, "two-sided": 0, "chats": 0}, 0)
@@ -72,7 +72,7 @@ def squad(data: Path, half: str, number: int, seed: int, devices: Sequence[str])
 def _joined_of(
     of: str, parts: int, number: int, left: Mapping[str, Iterator[Question]], rng: random.Random
 ) -> Iterator[Asked]:
-    """Each question once; as many as all devices have some left for."""
+    """Yield joined questions, each part used once, until one is missing or there are `number` of them."""
     for _ in range(number):
         home, *others = rng.sample(list(left), len(left))
         found = [next(left[device], None) for device in others[:parts]]
@@ -85,7 +85,7 @@ def _joined_of(
 
 
 def _mtrag(data: Path, half: str, number: int, rng: random.Random) -> World:
-    """Passages of a domain are a device's; the last turn is asked, behind the first one where there is one before."""
+    """Return a world of a device for each domain; the last turn is asked, after the first one where there is one."""
     documents: dict[str, dict[str, Document]] = {}
     answerable = []
     for row in json_lines(data / DEALT[MTRAG]):

@@ -1,1 +1,1 @@
-"""What the benchmarks of running dispatched pairs share: `hocket bench race` and `hocket bench migration`."""
+"""Code shared by the benchmarks of running dispatched pairs: `hocket bench race` and `hocket bench migration`."""

@@ -1,4 +1,4 @@
-"""Somebody types a text: key by key at a person's pace, with typos taken back, jumps and pastes. Pure; seeded."""
+"""Simulated typing of a text: key by key at a person's pace, with typos taken back, jumps and pastes. Pure; seeded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 class Key(NamedTuple):
-    """How long after the last one it comes, the text then, the cursor in it, and what is still to be typed there."""
+    """A key: its wait after the last one, the text then, the cursor in it, and what is still to be typed there."""
 
     wait_s: float
     text: str
@@ -23,7 +23,7 @@ class Key(NamedTuple):
 
 
 def keys(text: str, seed: int) -> Iterator[Key]:
-    """The whole of `text`, key by key; jumps and typos are undone before it goes on."""
+    """Yield the keys that type the whole of `text`; jumps and typos are undone before it goes on."""
     chance = random.Random(seed)
     at = 0
     while at < len(text):
@@ -43,7 +43,7 @@ def keys(text: str, seed: int) -> Iterator[Key]:
 
 
 def _jump(chance: random.Random, text: str, at: int) -> Iterator[Key]:
-    """To a word before, where one is put in and taken out again, and back."""
+    """Yield the keys of a jump to an earlier word, where a word is put in and taken out again, and back."""
     place = text.rfind(" ", 0, chance.randrange(50, at)) + 1
     yield _key(chance, text[:at], place, "")
     for count in (1, 2, 3, 2, 1, 0):

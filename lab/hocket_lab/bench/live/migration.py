@@ -33,7 +33,7 @@ COLUMNS = ("part", "case", "figure", "value", "beside")
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     parts: Annotated[Sequence[str], Option("What to measure.", name="--part", choices=PARTS)] = PARTS
     tokens: Annotated[int, Option("Tokens of an answer that moves.", min=2)] = 60
@@ -53,7 +53,7 @@ class Settings:
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
-    """Measure what is not in the report yet; returns whether every claim holds. Parts may be measured one by one."""
+    """Measure what is not in the report yet; tells whether no claim misses. Parts may be measured one by one."""
     if len(settings.hold_ms) != len(SIDES):
         raise BadRequest(f"--hold has {len(settings.hold_ms)} number(s)", "give the device's and the cloud's: 50,25")
     if not {weight.PART, quality.PART}.isdisjoint(settings.parts):

@@ -1,7 +1,7 @@
-"""Parts `moves` and `models`: an answer that moves at every point is the one that did not, or goes on as its target.
+"""Parts `moves` and `models`: an answer that moves at any point equals the one that did not, or goes on as its target.
 
 With `stop` the answer moves exactly where the script says; with `overlap`, the daemons' default, the source writes on
-until the target stands, and an answer that ends before that does not move.
+until the target is ready. With `overlap` an answer that ends before that does not move.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TASK: Task = "answer"
 
 
 def options(seed: int, tokens: int) -> dict[str, Any]:
-    """Of each question."""
+    """Return the options of each question."""
     return {
         "seed": seed, "max_tokens": tokens, "temperature": TEMPERATURE, "top_p": TOP_P, "documents": 0,
         "ignore_eos": True, "task": TASK,
@@ -47,7 +47,7 @@ def options(seed: int, tokens: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Moves:
-    """How part `moves` is measured: least seconds of either side's steps, the reader's tokens a second, answers."""
+    """Parameters of part `moves`: least seconds of either side's steps, the reader's tokens per second, and answers."""
 
     hold_s: tuple[float, float]
     pace: float
@@ -55,7 +55,7 @@ class Moves:
     together: int  # answers asked at once
 
     def measure(self, report: Report, done: Callable[[], None]) -> None:
-        """Add a row for each way, direction and point that there is not; both sides have one model."""
+        """Add a row for each way, direction and point that is missing; both sides have one model."""
         for way in WAYS:
             missing = [
                 (source, at)
@@ -114,7 +114,7 @@ def measure_models(report: Report, points: Sequence[int], *, tokens: int, done: 
 
 
 def _behind(models: dict[Side, LanguageModel], timed: Timed, source: Side, question: str, seed: int) -> Row:
-    """Whether each side wrote what its model says behind what stood there."""
+    """Return a row that tells whether each side wrote what its model draws after the tokens before."""
     at = timed.migrations[0].step if timed.migrations else len(timed.ids)
     before = own_tokens(models[source], question, timed.ids, range(at), seed)
     behind = own_tokens(models[other(source)], question, timed.ids, range(at, len(timed.ids)), seed)
@@ -127,7 +127,7 @@ def _behind(models: dict[Side, LanguageModel], timed: Timed, source: Side, quest
 
 
 def own_tokens(model: LanguageModel, question: str, ids: list[int], steps: range, seed: int) -> list[int]:
-    """What a side says at each of these steps behind the tokens of `ids` before it, by the daemons' law."""
+    """Return the tokens that a side draws at these steps after the tokens of `ids` before each, by the daemons' law."""
     rule, mass = Rule(seed, TEMPERATURE, TOP_P), AggregationSettings().wire_mass
     group = read_at_once(model, question, [], task=TASK, room=len(ids))
     found = [sample(rule, step, truncate(distribution(group, ids[:step], []), mass)) for step in steps]
@@ -136,7 +136,7 @@ def own_tokens(model: LanguageModel, question: str, ids: list[int], steps: range
 
 
 def claim_moves(report: Report, pace: float, tokens: int) -> list[Row]:
-    """State that all are equal and none late, for each way; what is shown of them."""
+    """Claim, for each way, that all answers are equal and none late; return what to show."""
     shown: list[Row] = []
     for way in WAYS:
         mine = [row for row in report.rows if row["part"] == MOVES and row["way"] == way]
@@ -166,7 +166,7 @@ def claim_moves(report: Report, pace: float, tokens: int) -> list[Row]:
 
 
 def claim_models(report: Report) -> list[Row]:
-    """State that a target goes on as itself."""
+    """Claim that a target goes on as itself; return what to show."""
     mine = [row for row in report.rows if row["part"] == MODELS]
     if not mine:
         return []

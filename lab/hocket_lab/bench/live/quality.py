@@ -27,7 +27,7 @@ CAPS = (0, 4, 16, 64)
 
 @dataclass(frozen=True)
 class Asking:
-    """How part `quality` is measured."""
+    """Parameters of part `quality`."""
 
     model: str  # both sides'
     each: int  # questions from each side's documents
@@ -37,7 +37,7 @@ class Asking:
     seed: int
 
     def measure(self, report: Report, data: Path, done: Callable[[], None]) -> None:
-        """Add a row for each question, first side and cap that there is not."""
+        """Add a row for each question, first side and cap that is missing."""
         numbers = dict.fromkeys(("squad device", "squad cloud"), self.each) | {"two-sided": 0, "chats": 0}
         asked = questions(data, self.half, numbers, self.seed)
         # With a cap of 0 tokens the other side writes all.
@@ -65,7 +65,7 @@ class Asking:
 
 
 def read(asked: Sequence[Question], side: Side, number: int) -> list[str]:
-    """A side's passages that hold answers, and others of its up to `number`."""
+    """Return a side's passages that hold answers, and others of its up to `number`."""
     gold = dict.fromkeys(part.gold for question in asked if question.of == f"squad {side}" for part in question.parts)
     others = (text for question in asked[:1] for text in (question.device if side == "device" else question.cloud))
     return [*gold, *dict.fromkeys(text for text in others if text not in gold)][: max(number, len(gold))]
@@ -86,7 +86,7 @@ def _answer(pair: BenchPair, client: Client, question: Question, script: str, to
 
 
 def claim(report: Report) -> list[Row]:
-    """Whether Eq. 7 holds, fails, or cannot be told, for each first side and cap; the shares with their intervals."""
+    """Claim, for each first side and cap, whether Eq. 7 holds, fails or cannot be told; return shares and intervals."""
     right = {
         (row["first"], row["cap"], row["id"]): float(bool(row["right"])) for row in report.rows if row["part"] == PART
     }
@@ -114,7 +114,7 @@ def claim(report: Report) -> list[Row]:
 
 
 def bounded(mixed: Sequence[float], device: Sequence[float], cloud: Sequence[float]) -> tuple[bool | None, str]:
-    """Whether the mean of `mixed` is between the others', question by question, and in words; None: cannot be told.
+    """Tell whether the mean of `mixed` is between the others', by question, and in words; None if it cannot be told.
 
     It holds where no 95 % interval of the difference to either bound reaches beyond it, and fails where one lies
     beyond.

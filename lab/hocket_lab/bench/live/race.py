@@ -49,7 +49,7 @@ TASK: Task = "answer"
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     prompts: Annotated[int, Option("Questions of each phase.", min=1)] = 100
     trace: Annotated[str, Option("The server, by the stem of its file.")] = "perplexity_70b"
@@ -65,7 +65,7 @@ class Settings:
 
 
 class Phase(NamedTuple):
-    """`script` says who answers alone; empty: both race."""
+    """A phase; `script` names the side that answers alone, and is empty where both race."""
 
     constraint: Constraint
     budget: float
@@ -74,7 +74,7 @@ class Phase(NamedTuple):
 
     @property
     def key(self) -> Row:
-        """Of its rows."""
+        """The key of its rows."""
         return dict(self._asdict())
 
 
@@ -89,7 +89,7 @@ class Cases(NamedTuple):
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
-    """Measure every phase that is not in the report yet; returns whether every claim holds."""
+    """Measure every phase that is not in the report yet; tells whether no claim misses."""
     cases = _cases(data, settings)
     report = Report(asdict(settings) | {"inputs": digest([*cases.questions, *map(str, cases.cloud_s)])}, json_path)
     missing = [phase for phase in phases(settings) if report.find(**phase.key) is None]
@@ -106,7 +106,7 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
 
 
 def phases(settings: Settings) -> list[Phase]:
-    """Both sides alone, both racing at budget 1, and at the other one."""
+    """Return the phases: both sides alone, both racing at budget 1, and at the other budget."""
     constraints: tuple[Constraint, ...] = ("device", "server")
     alone = [Phase("device", 1.0, rtt_ms, "cloud") for rtt_ms in settings.rtts_ms]
     whole = [Phase(constraint, 1.0, rtt_ms, "") for constraint in constraints for rtt_ms in settings.rtts_ms]
@@ -115,7 +115,7 @@ def phases(settings: Settings) -> list[Phase]:
 
 
 def _cases(data: Path, settings: Settings) -> Cases:
-    """Drawn of the recorded ones. Raises BadRequest for a trace that there is not."""
+    """Draw cases from the recorded times. Raises BadRequest for an unknown trace."""
     inputs.files(data)
     found = next((trace for trace in inputs.traces(data) if trace.name == settings.trace), None)
     if found is None:
@@ -139,13 +139,13 @@ def _cases(data: Path, settings: Settings) -> Cases:
 
 
 def dispatch(phase: Phase, cases: Cases) -> DispatchSettings:
-    """What the device's [dispatch] says."""
+    """Return the settings of the device's [dispatch]."""
     burst = round(BURST_PROMPTS * fmean(cases.lengths))
     return DispatchSettings(constraint=phase.constraint, budget=phase.budget, burst_tokens=burst, migration="off")
 
 
 def _measured(phase: Phase, cases: Cases, settings: Settings, done: Callable[[], None]) -> list[Row]:
-    """A row for each question, and one of what both engines counted."""
+    """Return a row for each question, and one of what both engines counted."""
     dispatched = dispatch(phase, cases)
     simulated = Simulated(dispatched, cases.line, cases.cloud_s, phase.rtt_ms / 1000, phase.script)
     expected = [simulated.ask(length, settings.tokens) for length in cases.lengths]
@@ -168,7 +168,7 @@ def _measured(phase: Phase, cases: Cases, settings: Settings, done: Callable[[],
 
 
 class _Answers(NamedTuple):
-    """Each answer with the seconds to its first token as its reader saw it, counts of engines, records by number."""
+    """Answers with the seconds to their first token as their reader saw it, counts of engines, records by number."""
 
     answers: list[tuple[float, Done]]
     counted: dict[str, int]
@@ -203,7 +203,7 @@ def _asked(client: Client, question: str, seed: int, tokens: int) -> tuple[float
 
 
 def _rehearsals(cases: Cases) -> dict[Side, Rehearsal]:
-    """Each side's holds; the decode step of a first token is part of what it takes."""
+    """Return each side's holds; the decode step of a first token is part of its time."""
     held_s = [max(0.0, each - cases.decode_s[1]) for each in cases.cloud_s]
     return {
         "device": Rehearsal(prompts=[Hold(each_s=cases.line.k)] * len(cases.questions)),
@@ -212,7 +212,7 @@ def _rehearsals(cases: Cases) -> dict[Side, Rehearsal]:
 
 
 def _device(folder: Path, phase: Phase, cases: Cases) -> Tables:
-    """What else stands in the device's file."""
+    """Return what else the device's configuration file holds."""
     outcome = dispatch(phase, cases)
     return {
         "": {"decisions": str(folder / "decisions.db")},

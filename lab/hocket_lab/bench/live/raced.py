@@ -1,4 +1,4 @@
-"""What the rows of `hocket bench race` say: a summary of each phase, and the claims. Pure."""
+"""Evaluation of the rows of `hocket bench race`: a summary of each phase, and the claims. Pure."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ BOOKED = ("prefilled", "decoded")
 
 
 def is_within(row: Row) -> bool:
-    """Whether the live first token is as near to the simulated one as it should be."""
+    """Tell whether the live first token is as near to the simulated one as it should be."""
     live_s, simulated_s = number(row, "live_s"), number(row, "simulated_s")
     return abs(live_s - simulated_s) <= max(ALLOWED_SHARE * simulated_s, ALLOWED_S)
 
 
 def summary(rows: Sequence[Row]) -> list[Row]:
-    """A row for each phase; `best_mean_s` is the mean of what the faster side alone took, question by question."""
+    """Return a row for each phase; `best_mean_s` is the mean time of the faster side alone, question by question."""
     found: dict[tuple[Value, ...], list[Row]] = {}
     for row in rows:
         if row["kind"] == "answer":
@@ -47,13 +47,13 @@ def _summed(key: Row, mine: Sequence[Row], rows: Sequence[Row]) -> Row:
 
 
 def name_of(key: Row) -> str:
-    """A phase's."""
+    """Return the name of a phase."""
     rtt = f"{key['rtt_ms']} ms"
     return f"{key['script']} alone, {rtt}" if key["script"] else f"{key['constraint']}, b {key['budget']:g}, {rtt}"
 
 
 def _best_s(rows: Sequence[Row], rtt_ms: Value) -> list[float]:
-    """Of both sides alone; none where one was not measured."""
+    """Return the faster side's seconds for each question, of both sides alone; empty if one was not measured."""
     device = _alone_s(rows, "device", 0)
     cloud = _alone_s(rows, "cloud", rtt_ms)
     return [min(device[question], cloud[question]) for question in device if question in cloud]
@@ -65,14 +65,14 @@ def _alone_s(rows: Sequence[Row], side: str, rtt_ms: Value) -> dict[Value, float
 
 
 def _off(key: Row, mine: Sequence[Row], rows: Sequence[Row]) -> int:
-    """Tokens that were booked and not counted, or counted and not booked."""
+    """Return the number of tokens that were booked and not counted, or counted and not booked."""
     counted = next(row for row in rows if row["kind"] == "engine" and all(row[name] == key[name] for name in KEY))
     names = [f"{what}_{side}" for what in BOOKED for side in SIDES]
     return sum(abs(sum(int(row[name] or 0) for row in mine) - int(counted[name] or 0)) for name in names)
 
 
 def claim(report: Report) -> None:
-    """State them, phase by phase, of the report's summary."""
+    """State the claims, phase by phase, from the report's summary."""
     report.claims.clear()
     raced = [row for row in report.summary if not row["script"]]
     for row in raced:
@@ -91,7 +91,7 @@ def claim(report: Report) -> None:
 
 
 def points(shown: Sequence[Row]) -> list[Row]:
-    """For the picture."""
+    """Return the points of the picture."""
     names = {"live": "live_mean_s", "simulated": "simulated_mean_s", "the faster side alone": "best_mean_s"}
     return [
         {"phase": row["phase"], "what": what, "ttft_s": row[column]} for row in shown for what, column in names.items()
@@ -99,7 +99,7 @@ def points(shown: Sequence[Row]) -> list[Row]:
 
 
 def number(row: Row, name: str) -> float:
-    """A figure that must be there."""
+    """Return a figure that must be there."""
     value = row[name]
     assert isinstance(value, int | float), name
     return float(value)

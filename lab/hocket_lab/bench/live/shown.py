@@ -45,7 +45,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     keys: Annotated[int, Option("Keys of each text.", min=1)] = 2_000
     texts: Annotated[Sequence[str], Option("What is typed.", choices=TEXTS)] = TEXTS
@@ -60,7 +60,7 @@ class Settings:
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
-    """Type what is not in the report yet; returns whether every claim holds."""
+    """Type what is not in the report yet; tells whether no claim misses."""
     inputs = digest_of_files([data / file for kind in KINDS for file in FILES_OF[kind]])
     report = Report(asdict(settings) | {"inputs": inputs}, json_path)
     for confidence in settings.confidence:
@@ -73,7 +73,7 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
 
 
 def claim(report: Report) -> None:
-    """Of each text, with a bound."""
+    """Claim the aims for each text that is typed with a bound."""
     report.claims.clear()
     for row in [row for row in report.rows if float(row["confidence"] or 0)]:
         if row["text"] == CONFUSABLE:
@@ -111,7 +111,7 @@ def _typed(texts: Corpus, confidence: float, settings: Settings) -> Row:
 
 
 def _type(client: Client, text: str, maximum: int, found: _Counts, tokens: int) -> int:
-    """Type as much of a text as there are keys left for; how many were pressed."""
+    """Type as much of a text as there are keys left for; return how many were pressed."""
     keys = min(maximum, len(text) - 1)
     with client.compose(tokens=tokens) as composer:
         typing = _Typing(composer, text)
@@ -143,7 +143,7 @@ class _Counts:
 
 @dataclass
 class _Typing:
-    """One text, up to where it was foretold, and where the latest suggestion would end it."""
+    """A text being typed, how far suggestions foretold it, and the text as the latest suggestion would have it."""
 
     composer: Composer
     text: str

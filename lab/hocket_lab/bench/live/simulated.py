@@ -1,6 +1,6 @@
-"""A race as it should go: the daemon's own race, books and policy over given first tokens, in a time of its own. Pure.
+"""A simulated race: the daemon's own race, books and policy over given first tokens, in virtual time. Pure.
 
-What a daemon adds, messages on this machine and the interpreter, is not in it; the link's round trip is.
+What a daemon adds, such as messages on this machine and the interpreter, is not in it; the link's round trip is.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _OPENING = Dispatch(
 
 
 class First(NamedTuple):
-    """How an answer began: seconds behind the question, who won, and who was asked."""
+    """The beginning of an answer: seconds since the question, the side that won, and the sides that were asked."""
 
     ttft_s: float
     winner: Side
@@ -39,7 +39,7 @@ class First(NamedTuple):
 
 
 class Simulated:
-    """One pair and its questions, one after another. Times in seconds."""
+    """A pair and its questions, one after another. Times in seconds."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Simulated:
         rtt_s: float,
         script: str = "",
     ) -> None:
-        """`device_ttft`: the device's seconds to its first token; `cloud_s`: the cloud's, for its n-th start."""
+        """Take the device's seconds to its first token, and `cloud_s`, the cloud's for its n-th start."""
         self._device_ttft = device_ttft
         self._cloud_s = iter(cloud_s)
         self._rtt_s = rtt_s
@@ -65,7 +65,7 @@ class Simulated:
         )  # fmt: skip
 
     def ask(self, prompt: int, answer: int) -> First:
-        """A question whose prompt has so many tokens, and whose answer has."""
+        """Play a question whose prompt and answer have so many tokens, and return how its answer began."""
         self._dispatcher.server_profile.seed([each + self._rtt_s for each in self._reported.quantiles()])
         run = _Run(scripted(lambda: self._script).books(self._terms, 0.0), prompt, self._first_s)
         run.to_the_first_token()
@@ -79,11 +79,11 @@ class Simulated:
         return First(ttft_s, winner, asked)
 
     def _first_s(self, side: Side, prompt: int) -> float:
-        """Seconds from the device's word to a side's first token there."""
+        """Return the seconds from the device's request to a side's first token there."""
         return self._device_ttft.at(prompt) if side == "device" else self._rtt_s + next(self._cloud_s)
 
     def _tokens(self, run: _Run, winner: Side, prompt: int) -> Tokens:
-        """What is booked: a cloud that was cancelled before it said how long its prompt is, by an estimate."""
+        """Return the tokens to book; an estimate for a cloud cancelled before it said how long its prompt is."""
         estimate = run.books.prompt_of("cloud")
         if winner == "cloud":
             estimate = prompt
@@ -95,7 +95,7 @@ class Simulated:
 
 
 class _Run:
-    """One answer up to its first token."""
+    """An answer up to its first token."""
 
     def __init__(self, books: Books, prompt: int, first_s: Callable[[Side, int], float]) -> None:
         self.race = Race()
@@ -107,7 +107,7 @@ class _Run:
         self._now = 0.0
 
     def to_the_first_token(self) -> None:
-        """In the order of the daemon's leader."""
+        """Play the race to the first token, in the order of the daemon's leader."""
         if self.books.cloud_starts_at_once:
             self._do(self.race.start(0.0, {"cloud": 0.0}))
         self._do(self.race.start(0.0, self.books.decide(self._prompt, self._prompt)))

@@ -1,4 +1,4 @@
-"""One dispatched answer as its reader has it, and the gaps that a reader of an even pace meets."""
+"""A dispatched answer as its reader has it, and the gaps that a reader of an even pace meets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hocket_lab.bench.running.running import BenchPair
 
 @dataclass(frozen=True)
 class Timed:
-    """`times_s`: when each token came, in seconds since the question."""
+    """An answer; `times_s` is when each token came, in seconds since the question."""
 
     done: Done
     times_s: list[float]
@@ -28,7 +28,7 @@ class Timed:
 
     @property
     def migrations(self) -> Sequence[Migration]:
-        """Its moves."""
+        """The answer's moves."""
         assert isinstance(self.done.outcome, DispatchOutcome)
         return self.done.outcome.migrations
 
@@ -46,7 +46,10 @@ def ask(pair: BenchPair, client: Client, question: str, script: str, **options: 
 
 
 def longest_gap_s(times_s: Sequence[float], pace: float) -> float:
-    """Between two tokens that the client's pace hands out as soon as they are there and due; 0 for one token."""
+    """Return the longest gap between two tokens, each handed out by the client's pace once it is there and due.
+
+    It is 0 for one token.
+    """
     handing = Pace(pace)
     handed_s = [now + handing.wait_s(now) for now in times_s]
     return max((after - before for before, after in pairwise(handed_s)), default=0.0)

@@ -14,7 +14,7 @@ LAST_S = 2.0  # for the last key's suggestion
 
 @dataclass
 class Typed:
-    """What came of a run of keys; times in ms."""
+    """Results of a run of keys; times in ms."""
 
     waits_ms: list[float] = field(default_factory=list)  # of every key; up to the end of those never answered
     computed_ms: list[float] = field(default_factory=list)  # of those that no other overtook, and were computed for
@@ -31,7 +31,7 @@ class Typed:
 
 
 class Typing:
-    """One text being typed."""
+    """A text being typed."""
 
     def __init__(self, composer: Composer, found: Typed) -> None:
         self._composer = composer
@@ -41,7 +41,7 @@ class Typing:
         self._key = Key(0.0, "", 0, "")
 
     def type(self, keys: Iterable[Key]) -> None:
-        """All of them, each at its time."""
+        """Type all keys, each at its time."""
         due_s = time.monotonic()
         for key in keys:
             due_s = max(due_s + key.wait_s, time.monotonic() - key.wait_s)
@@ -86,7 +86,7 @@ class Typing:
 
 
 def foretold(suggestion: str, rest: str) -> int:
-    """How many letters of what is typed next a suggestion has, in whole words."""
+    """Return how many letters of what is typed next a suggestion has, in whole words."""
     alike = next((at for at, (a, b) in enumerate(zip(suggestion, rest, strict=False)) if a != b), len(suggestion))
     whole = alike if rest[alike : alike + 1] in ("", " ", ".", ",") else suggestion.rfind(" ", 0, alike)
     return max(0, min(whole, len(rest)))

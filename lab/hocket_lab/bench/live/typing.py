@@ -1,6 +1,6 @@
 """`hocket bench typing`: leads of WikiText's held-out pages, typed into a running pair that knows their other sections.
 
-A key's time runs until the client has a suggestion for the text as it then stands: one that is overtaken counts on.
+A key's time runs until the client has a suggestion for the text as it then is; a key that is overtaken counts on.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set."""
+    """Settings of the benchmark."""
 
     keystrokes: Annotated[int, Option("Keys of each condition.", min=1)] = 2_000
     conditions: Annotated[Sequence[str], Option("What it is like meanwhile.", choices=CONDITIONS)] = CONDITIONS
@@ -53,7 +53,7 @@ class Settings:
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
-    """Type under each condition; returns whether every claim holds."""
+    """Type under each condition; tells whether no claim misses."""
     read = {"inputs": digest_of_files([data / file for file in FILES])}
     report = Report(asdict(settings) | read, json_path)
     missing = [each for each in settings.conditions if report.find(condition=each) is None]
@@ -70,7 +70,7 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
 
 
 def claim(report: Report, model: str) -> None:
-    """What each condition is to show; with another model than the bundled one it is an aim."""
+    """Claim what each condition is to show; with another model than the bundled one it is an aim."""
     rows = {str(row["condition"]): row for row in report.rows}
     p50, p95, busy = (40, 100, 200) if model == BUNDLED else (100, 250, 500)
     for name, (column, maximum) in {
@@ -119,7 +119,7 @@ def _measured(pair: BenchPair, found: Sequence[Page], condition: str, settings: 
 
 @contextmanager
 def _meanwhile(pair: BenchPair, condition: str) -> Iterator[None]:
-    """What goes on beside the typing."""
+    """Run what goes on beside the typing in this condition."""
     if condition == "silent":
         pid = pair.pid("cloud-retrieval")
         os.kill(pid, signal.SIGSTOP)
@@ -142,7 +142,7 @@ def _meanwhile(pair: BenchPair, condition: str) -> Iterator[None]:
 
 
 def _ask_on(client: Client, ended: Event) -> None:
-    """One question after the other."""
+    """Ask one question after the other until `ended` is set."""
     while not ended.is_set():
         try:
             for _ in client.ask(QUESTION, max_tokens=256, ignore_eos=True, seed=0):

@@ -1,4 +1,4 @@
-"""Part `bytes`: what an answer weighs as token ids and as UTF-8 text (DiSCo §4.3, with the cl100k_base tokenizer)."""
+"""Part `bytes`: the size of an answer as token ids and as UTF-8 text (DiSCo §4.3, with the cl100k_base tokenizer)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def measure(report: Report, data: Path, published: str, answers: int) -> None:
 
 
 def weights(texts: Sequence[str], tokens: Sequence[int], vocabulary: int) -> Row:
-    """Bytes of `texts`, and of as many ids each, of a vocabulary of so many."""
+    """Return the bytes of `texts` as UTF-8, and of as many ids as each has tokens, from a vocabulary of that size."""
     bits = (vocabulary - 1).bit_length()
     return {
         "vocabulary": vocabulary,
@@ -43,7 +43,7 @@ def weights(texts: Sequence[str], tokens: Sequence[int], vocabulary: int) -> Row
 
 
 def claim(report: Report) -> list[Row]:
-    """Nothing to hold: the shares saved, beside the paper's."""
+    """Claim that ids take fewer bytes than text; return the shares saved, beside the paper's."""
     shown: list[Row] = []
     for row in report.rows:
         if row["part"] == PART:

@@ -1,4 +1,4 @@
-"""Every method that the figures compare, on one running pair: ours, and the paper's baselines."""
+"""The methods that the figures compare, all on one running pair: ours, and the paper's baselines."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SETTLE_S = 6.0  # several of the link's pings: the device's measured round trip 
 
 @dataclass(frozen=True)
 class Options:
-    """How every method is asked."""
+    """Options with which every method is asked."""
 
     tokens: int
     temperature: float
@@ -40,7 +40,7 @@ class Methods:
     """The methods on `pair`, whose device's decode steps are held at `hold_s`. A context manager."""
 
     def __init__(self, pair: BenchPair, hold_s: float = 0.0, *, model: str = BUNDLED) -> None:
-        """`model` is that of both sides, which a baseline reads by itself."""
+        """Open clients of both sides; `model` is that of both, which a baseline loads by itself."""
         self._pair, self._model = pair, model
         self._hold_s = hold_s
         self._settled: tuple[float, float] | None = None
@@ -62,7 +62,7 @@ class Methods:
 
     @cached_property
     def _kv(self) -> MovedKV:
-        """Reads all documents, which takes a while."""
+        """The method DRCG/KV; its first use reads all documents, which takes a while."""
         pair, own, near = self._pair, self._searcher("device"), self._searcher("cloud")
         moved = MovedKV(own, near, (pair.kv(), pair.kv(far=True)), self._model)
         self._stack.callback(moved.close)
@@ -72,7 +72,7 @@ class Methods:
         return self._stack.enter_context(self._pair.searcher(side, far=far))
 
     def warm_up(self, prompt: str, methods: Sequence[str] = METHODS) -> None:
-        """The first answer of a process is slower: give each of `methods` one that nobody measures."""
+        """Let each of `methods` give one answer that nobody measures, since the first answer of a process is slower."""
         for method in methods:
             self.run(method, prompt, Options(tokens=2, temperature=0.0, documents=DOCUMENTS), 0)
 
@@ -87,7 +87,7 @@ class Methods:
             self._settled = (rtt_s, jitter)
 
     def run(self, method: str, prompt: str, options: Options, seed: int) -> Run:
-        """One answer by one of METHODS."""
+        """Return one answer by one of METHODS."""
         asked = {
             "seed": seed,
             "temperature": options.temperature,

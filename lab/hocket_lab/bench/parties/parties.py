@@ -29,7 +29,7 @@ Texts = Sequence[str]
 
 @dataclass(frozen=True)
 class Draft:
-    """What a party gives at a step, and its log h, which has what its passages explain beyond the others'."""
+    """A party's distribution at a step, and its log h, which includes what its passages explain beyond the others'."""
 
     distribution: Distribution
     log_h: float | None
@@ -37,7 +37,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Step:
-    """What each party gave, and the token that the law made of it."""
+    """A step of an answer: each party's draft, and the token that results from them by the law."""
 
     token: int
     drafts: tuple[Draft, ...]
@@ -45,7 +45,7 @@ class Step:
 
 @dataclass
 class Writing:
-    """One answer under way."""
+    """An answer being generated."""
 
     question: str
     texts: Sequence[Texts]
@@ -56,17 +56,17 @@ class Writing:
 
     @property
     def ids(self) -> list[int]:
-        """Its tokens so far."""
+        """The answer's tokens so far."""
         return [step.token for step in self.steps]
 
     def close(self) -> None:
-        """Free what it holds."""
+        """Free the sequences of all parties."""
         for group in self.groups:
             group.close()
 
 
 class Parties:
-    """Each party's model, which may be one, and the scorer of their passages."""
+    """Parties with a model each, which may be the same, and the scorer of their passages."""
 
     def __init__(
         self,
@@ -79,7 +79,10 @@ class Parties:
         task: Task = "answer",
         most_bits: float = 0.0,
     ) -> None:
-        """`weights` as `hocket ask --weights`; `most_bits` bounds the drafts of all but the first; 0: it does not."""
+        """Take `weights` as `hocket ask --weights` does.
+
+        `most_bits` bounds the drafts of all parties but the first; 0 means that it does not.
+        """
         self._models = models
         self._scores = scores
         self._max_tokens = max_tokens
@@ -90,7 +93,7 @@ class Parties:
         self._most_say = GroupSettings().most_say if len(models) > 2 else 1.0
 
     def answers(self, asked: Sequence[tuple[str, Sequence[Texts]]], rules: Sequence[Rule]) -> list[list[Step]]:
-        """The steps of each answer to (question, each party's passages); all are decoded in one batch."""
+        """Return the steps of each answer to (question, each party's passages); all are decoded in one batch."""
         writing = [self.begin(*each, rule) for each, rule in zip(asked, rules, strict=True)]
         while open := [one for one in writing if not self._ended(one.ids)]:
             self._step(open)
@@ -99,7 +102,7 @@ class Parties:
         return [one.steps for one in writing]
 
     def begin(self, question: str, texts: Sequence[Texts], rule: Rule) -> Writing:
-        """Read a question, each party behind its own passages; `close` it."""
+        """Read a question, each party after its own passages; the result must be closed."""
         groups = [self._read(party, question, list(own)) for party, own in enumerate(texts)]
         return Writing(question, texts, rule, groups, self._advantages(groups))
 
@@ -129,7 +132,7 @@ class Parties:
             one.steps.append(Step(draw(one.rule, len(one.ids), *mixed), own))
 
     def drafts(self, places: Sequence[tuple[Writing, int, list[int]]]) -> list[Draft]:
-        """What parties of one model say of answers behind any tokens, in one batch; of each answer's party once."""
+        """Return drafts of parties of one model after any tokens, in one batch; each party of an answer occurs once."""
         segments = [one.groups[party].roll_back(ids) for one, party, ids in places]
         some = [segment for segment in segments if segment.rows]
         rows = iter(self._models[places[0][1]].read(some) if some else [])

@@ -28,7 +28,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Step:
-    """What both sides gave at one step, and the token that the law made of it."""
+    """A step of an answer: both sides' log h and distributions, and the token that results from them by the law."""
 
     token: int
     log_h: tuple[float | None, float | None]
@@ -37,7 +37,7 @@ class Step:
 
 
 class TwoSides:
-    """Both sides' models, which may be one, and the scorer of their passages."""
+    """Two sides with their models, which may be one, and the scorer of their passages."""
 
     def __init__(
         self,
@@ -49,12 +49,12 @@ class TwoSides:
         *,
         task: Task = "answer",
     ) -> None:
-        """`weights` says how passages are weighed, as `hocket ask --weights` does."""
+        """Take `weights` as `hocket ask --weights` does: it says how passages are weighed."""
         each = [models[side] for side in SIDES] if isinstance(models, Mapping) else [models] * len(SIDES)
         self._parties = Parties(each, scores, max_tokens, weights, settings, task=task)
 
     def answers(self, asked: Sequence[Asked], rules: Sequence[Rule]) -> list[list[Step]]:
-        """The steps of each answer; all are decoded in one batch."""
+        """Return the steps of each answer; all are decoded in one batch."""
         found = self._parties.answers([(one.question, (one.device, one.cloud)) for one in asked], rules)
         return [[_of_both(step) for step in one] for one in found]
 

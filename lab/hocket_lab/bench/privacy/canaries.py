@@ -43,19 +43,19 @@ class Canary:
 
 
 def canaries(number: int, seed: int) -> list[Canary]:
-    """So many different sentences; the same for the same seed."""
+    """Return `number` different sentences; the same for the same seed."""
     rng = random.Random(seed)
     return [_canary(rng, _FORMS[at % len(_FORMS)]) for at in range(number)]
 
 
 def documents(sentences: list[Canary]) -> dict[str, str]:
-    """The sentences as documents by file name, several in each; no other sentences' documents have these names."""
+    """Return the sentences as documents by file name, several in each; other sentences give other names."""
     parts = [sentences[at : at + PER_DOCUMENT] for at in range(0, len(sentences), PER_DOCUMENT)]
     return {f"{_name(part)}-{at:03}.txt": "\n".join(one.text for one in part) for at, part in enumerate(parts)}
 
 
 def grams(text: str) -> set[tuple[str, ...]]:
-    """Every five words in a row, whatever the case and punctuation."""
+    """Return every five words in a row, ignoring case and punctuation."""
     words = re.findall(r"\w+", text.lower())
     return {tuple(words[at : at + WORDS_OF_A_GRAM]) for at in range(len(words) - WORDS_OF_A_GRAM + 1)}
 
@@ -83,5 +83,5 @@ def _name(sentences: list[Canary]) -> str:
 
 
 def _word(rng: random.Random, syllables: int) -> str:
-    """A name that nobody has."""
+    """Return a name that nobody has."""
     return "".join(rng.choice(_ONSETS) + rng.choice(_RHYMES) for _ in range(syllables)).capitalize()

@@ -39,7 +39,7 @@ _RELEVANCE, _WEIGHTS = 6.0, [0.7, 0.3]  # of the device's two passages, the note
 
 @dataclass(frozen=True)
 class Forced:
-    """A question, what the device has found for it, a beginning that it does not ask for, and the value behind it."""
+    """A question, what the device has found for it, a beginning that it does not ask for, and the value after it."""
 
     question: str
     passages: tuple[str, ...]
@@ -48,7 +48,7 @@ class Forced:
 
 
 def forced() -> Iterator[Forced]:
-    """Fifty beginnings over twenty facts. Each note answers its question and holds two facts more."""
+    """Yield fifty beginnings over twenty facts. Each note answers its question and holds two facts more."""
     notes = json.loads(
         (resources.files("hocket_lab") / "bench" / "privacy" / "forced.json").read_text(encoding="utf-8")
     )
@@ -61,8 +61,11 @@ def forced() -> Iterator[Forced]:
 
 @dataclass(frozen=True)
 class Learned:
-    """Whether the cloud heard the whole value, in the answer or in drafts; whether the device left it, or warned of it;
-    what it was told."""
+    """The result of an attack: what the cloud learned, and whether the device noticed.
+
+    `value` is whether the cloud heard the whole value, in the answer or in drafts. `parted` and `warned` are whether
+    the device left it or warned of it. `notice` is the text that it was told.
+    """
 
     value: bool
     parted: bool
@@ -71,7 +74,7 @@ class Learned:
 
 
 class LyingCloud:
-    """Forces the beginning, then yields: its distributions and log h, step by step."""
+    """A cloud that forces the beginning and then yields: its distributions and log h, step by step."""
 
     def __init__(self, model: TransformersModel, manner: Manner, wanted: list[int], group: SequenceGroup) -> None:
         self._model = model
@@ -84,17 +87,17 @@ class LyingCloud:
         self._mass = settings.wire_mass
 
     def learned(self, token: int) -> None:
-        """The next token of the answer."""
+        """Record the next token of the answer."""
         if self._at < len(self._wanted) and token == self._wanted[self._at]:
             self._at += 1
 
     @property
     def forces(self) -> bool:
-        """Whether the beginning is not written yet."""
+        """Tell whether the beginning is not written yet."""
         return self._at < len(self._wanted)
 
     def draft_of(self, ids: list[int]) -> tuple[Distribution, float]:
-        """Its draft's distribution behind `ids`, and its log h."""
+        """Return the distribution of its draft after `ids`, and its log h."""
         high = {"loud": 1e6, "steady": _STEADY}.get(self._manner, self._maximum)
         low = {"loud": -1e6, "steady": _STEADY}.get(self._manner, -self._maximum)
         return (self._sharp(ids), high) if self.forces else (self._yielding(ids), low)
@@ -114,14 +117,17 @@ class LyingCloud:
         return Distribution(np.arange(vocabulary), np.full(vocabulary, codec.COUNTS_PER_ID), 0.98)
 
     def _own(self, ids: list[int]) -> np.ndarray:
-        """What the same model says that has not read the private passages."""
+        """Return the distribution of the same model that has not read the private passages."""
         return distribution(self._group, ids, [])
 
 
 def attack(
     model: TransformersModel, case: Forced, manner: Manner, begin: Begin, *, drafts: bool, guard: Guard
 ) -> Learned:
-    """One question with a lying cloud; `drafts`: the device shares its drafts, `guard`: how it is on its guard."""
+    """Ask one question with a lying cloud.
+
+    `drafts` is whether the device shares its drafts, `guard` how it is on its guard.
+    """
     sampling, likelihood = begin.sampling, begin.weights in BY_LIKELIHOOD
     own = read_at_once(
         model,
@@ -144,7 +150,7 @@ def attack(
 
 
 def opening(case: Forced, sampling: Sampling, weights: Weights) -> Begin:
-    """The session of a case, as the device's settings have it when nothing else is set."""
+    """Return the session of a case, as the device's settings have it when nothing else is set."""
     settings = AggregationSettings()
     return Begin(
         session=bytes(16),
@@ -163,7 +169,7 @@ def opening(case: Forced, sampling: Sampling, weights: Weights) -> Begin:
 
 
 class _Attack:
-    """One session: the device drafts as far as it may, then the cloud lies, until the value is heard or they part."""
+    """A session: the device drafts as far as it may, then the cloud lies, until the value is heard or they part."""
 
     def __init__(self, model: TransformersModel, case: Forced, group: SequenceGroup, cloud: LyingCloud) -> None:
         self._model = model
@@ -175,7 +181,7 @@ class _Attack:
         self._parted = False
 
     def run(self, begin: Begin, device: Dialogue) -> Learned:
-        """Play it to the end."""
+        """Play the session to its end."""
         exchange, yielded = device.exchange, 0
         chain = PrefixChain(begin.session, begin.sampling.seed)
         while not (exchange.ended or self._parted or self._has_value()) and yielded < ENOUGH:

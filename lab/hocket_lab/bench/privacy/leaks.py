@@ -1,4 +1,4 @@
-"""What messages to a cloud give away: texts, tokens and distributions, looked through for sentences. Pure."""
+"""Leaks in messages to a cloud: their texts, tokens and distributions, looked through for sentences. Pure."""
 
 from __future__ import annotations
 
@@ -39,22 +39,23 @@ class Shown(Protocol):
 
 @dataclass
 class Seen:
-    """What one session shows the cloud."""
+    """The contents of one session as shown to the cloud."""
 
     begin: Begin
     answer: list[int] = field(default_factory=list)
     guesses: list[Guess] = field(default_factory=list)
 
     def rejected(self) -> list[tuple[int, ...]]:
-        """Every drafted sequence that the answer did not become."""
+        """Return every drafted sequence that the answer did not become."""
         drafted = {(*guess.before, guess.token) for guess in self.guesses}
         return [ids for ids in sorted(drafted) if ids != tuple(self.answer[: len(ids)])]
 
 
 def sessions(messages: Iterable[Message], together: Mapping[str, list[int]]) -> list[Seen]:
-    """The sessions in `messages`, in the order of their beginnings; drafts are placed by the digest of their prefix.
+    """Return the sessions in `messages`, in the order of their beginnings.
 
-    A cloud that is sent drafts computes the tokens itself: those of the answer that both sides wrote `together`.
+    Drafts are placed by the digest of their prefix. A cloud that is sent drafts computes the tokens itself: those of
+    the answer that both sides wrote `together`.
     """
     seen: dict[bytes, Seen] = {}
     prefixes: dict[bytes, dict[int, tuple[int, ...]]] = defaultdict(dict)
@@ -88,7 +89,7 @@ def _add(
 
 
 def _note(begin: Begin, prefixes: dict[int, tuple[int, ...]], ids: tuple[int, ...]) -> None:
-    """Remember the digests of these tokens and of all their prefixes, which the cloud can compute as well."""
+    """Record the digests of these tokens and of all their prefixes, which the cloud can compute as well."""
     chain = PrefixChain(begin.session, begin.sampling.seed)
     for token in ids:
         chain.append(token)
@@ -96,7 +97,7 @@ def _note(begin: Begin, prefixes: dict[int, tuple[int, ...]], ids: tuple[int, ..
 
 
 def texts(message: Message) -> list[str]:
-    """Every text in a message."""
+    """Return every text in a message."""
     return list(_strings(msgspec.to_builtins(message, builtin_types=(bytes,))))
 
 
@@ -111,7 +112,7 @@ def _strings(value: object) -> Iterable[str]:
 
 
 def strange(message: Message) -> bool:
-    """Whether it has room for more than it should say: another kind, or a payload that is more than a distribution."""
+    """Tell whether a message could hold more than it should: another kind, or a payload beyond a distribution."""
     if isinstance(message, Draft):
         return codec.encode(codec.decode(message.payload)) != message.payload
     return not isinstance(message, _SPEAKING)
@@ -120,9 +121,10 @@ def strange(message: Message) -> bool:
 def continuations(
     seen: Iterable[Shown], known: Iterable[Sequence[int]], likeliest: int | None
 ) -> dict[tuple[int, ...], set[int]]:
-    """Behind each two tokens, those that may follow for all the cloud knows; `known` it knows in any case.
+    """Return, after each two tokens, those that may follow for all the cloud knows; `known` it knows in any case.
 
-    None: the answers alone. Else also what was drafted, and the `likeliest` so many of each distribution.
+    If `likeliest` is None, the answers alone count. Else the drafted tokens count as well, and that many of the
+    likeliest tokens of each distribution.
     """
     seen = list(seen)
     behind: dict[tuple[int, ...], set[int]] = defaultdict(set)
@@ -140,16 +142,16 @@ def _top(distribution: Distribution, number: int) -> list[int]:
 
 
 def runs(ids: Sequence[int]) -> set[tuple[int, ...]]:
-    """Every three tokens in a row."""
+    """Return every three tokens in a row."""
     return {tuple(ids[at : at + RUN]) for at in range(len(ids) - RUN + 1)}
 
 
 def own_runs(sentences: Sequence[Sequence[int]]) -> list[set[tuple[int, ...]]]:
-    """For each sentence, the runs of tokens that no other one has."""
+    """Return, for each sentence, the runs of tokens that no other one has."""
     having = Counter(run for ids in sentences for run in runs(ids))
     return [{run for run in runs(ids) if having[run] == 1} for ids in sentences]
 
 
 def rebuilt(own: Collection[tuple[int, ...]], behind: _Pairs) -> float:
-    """The share of a sentence's own runs of tokens, those that no other sentence has, which the cloud holds."""
+    """Return the share of a sentence's own runs of tokens, those that no other sentence has, which the cloud holds."""
     return sum(run[-1] in behind.get(run[:-1], ()) for run in own) / max(1, len(own))

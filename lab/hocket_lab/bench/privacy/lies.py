@@ -36,7 +36,7 @@ _WIKITEXT = ("wikitext2/wiki.test.raw", "wikitext2/wiki.valid.raw")
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set."""
+    """Settings of the benchmark."""
 
     model: Annotated[str, Option("Folder of both sides' model; bundled: each side has its own.")] = BUNDLED
     dtype: Annotated[str, Option("Of its weights.")] = "float32"
@@ -50,7 +50,7 @@ class Settings:
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
-    """Let an honest and a lying cloud take part; returns whether every claim holds."""
+    """Let an honest and a lying cloud take part; tells whether no claim misses."""
     read = {"inputs": digest_of_files([data / file for file in (*FILES, *_WIKITEXT)])} if settings.answers else {}
     report = Report(asdict(settings) | read, json_path)
     models = _models(settings)
@@ -113,7 +113,10 @@ def _honest(models: Mapping[Side, LanguageModel], data: Path, settings: Settings
 
 
 def _asked(task: Task, data: Path, settings: Settings, scores: Scores) -> list[Asked]:
-    """Questions with the passages that each side finds, or the beginnings of paragraphs beside others' passages."""
+    """Return questions with the passages that each side finds.
+
+    For another task than answers they are the beginnings of paragraphs, beside others' passages.
+    """
     if task == "answer":
         return dealt(data, settings.answers, settings.seed, scores)
     texts = articles(data, _ARTICLES)
@@ -129,13 +132,13 @@ def _of(rows: Sequence[Row], task: str, temperature: float) -> list[Row]:
 
 
 def alarm(steps: Sequence[Step], kind: Guard = "leaves") -> int | None:
-    """The step at which a guard would leave an honest cloud, or warn of it."""
+    """Return the step at which a guard would leave an honest cloud or warn of it, if there is one."""
     rule = Steering(bounds(kind))
     return next((at for at, step in enumerate(steps) if rule.add(step.device, step.cloud, step.token)), None)
 
 
 def _summary(rows: Sequence[Row]) -> list[Row]:
-    """A lying cloud's rows as they are, and a row for each task, temperature and way of sharing of an honest one."""
+    """Return a lying cloud's rows, and a row for each task, temperature and way of sharing of an honest one."""
     names = ("cloud", "task", "temperature", "drafts", "guard", "answers", "heard", "facts", "left", "warned")
     found: list[Row] = [row for row in rows if row["cloud"] != "honest"]
     for task, temperature in dict.fromkeys((row["task"], row["temperature"]) for row in rows if "task" in row):

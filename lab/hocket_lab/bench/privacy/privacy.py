@@ -45,7 +45,7 @@ Decode = Callable[[list[int]], str]
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set."""
+    """Settings of the benchmark."""
 
     canaries: Annotated[int, Option("Sentences to look for, each with a question.", min=1)] = 200
     max_tokens: Annotated[int, Option("Longest answer.", min=1)] = 32
@@ -57,7 +57,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Capture:
-    """What left the device in one run: messages as on the wire, their bytes, and the ids of every published answer."""
+    """Messages that left the device in one run, as on the wire, their bytes, and the ids of every published answer."""
 
     sent: list[Message]
     size_bytes: int
@@ -71,7 +71,7 @@ class Capture:
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:
-    """Ask about every sentence, with drafts and without; returns whether every claim holds."""
+    """Ask about every sentence, with drafts and without; tells whether no claim misses."""
     report = Report(asdict(settings), json_path)
     private = canaries(settings.canaries, settings.seed)
     missing = [drafts for drafts in (True, False) if report.find(drafts=drafts) is None]
@@ -86,7 +86,7 @@ def run(settings: Settings, json_path: Path | None) -> bool:
 
 @contextmanager
 def _pair(settings: Settings, private: list[Canary]) -> Iterator[Home]:
-    """A pair whose device has read the sentences, and whose cloud has read others."""
+    """Run a pair whose device has read the sentences, and whose cloud has read others."""
     with temporary_home() as home:
         for side in SIDES:
             home.prepare_side(side, side, "", {"model.name": settings.model, "model.dtype": settings.dtype})
@@ -128,13 +128,16 @@ def capture(home: Home, private: list[Canary], settings: Settings, *, drafts: bo
 
 
 def of_both(ids: list[int], solo_steps: list[int]) -> list[int]:
-    """The tokens of an answer that the cloud may know: those behind the last step of both go to the reader alone."""
+    """Return the tokens of an answer that the cloud may know: none after the last step that both sides took.
+
+    Those after that step go to the reader alone.
+    """
     alone = set(solo_steps)
     return ids[: max((step + 1 for step in range(len(ids)) if step not in alone), default=0)]
 
 
 def names_in(frames: list[list[bytes]], names: list[str]) -> int:
-    """How many of the names are in any frame, whatever the case."""
+    """Count the names that are in any frame, ignoring case."""
     sent = b"\n".join(frame for each in frames for frame in each).lower()
     return sum(name.lower().encode() in sent for name in names)
 
@@ -194,7 +197,7 @@ def _rebuilt(own: list[set[tuple[int, ...]]], behind: Mapping[tuple[int, ...], s
 
 
 def in_texts(sent: list[Message], private: list[Canary]) -> list[bool]:
-    """For each sentence, whether five words of it are in any text, or any message could hold more than it should."""
+    """Tell of each sentence whether five words of it are in a text, or a message could hold more than it should."""
     strange = any(map(leaks.strange, sent))
     spoken = {gram for message in sent for text in leaks.texts(message) for gram in grams(text)}
     return [strange or not spoken.isdisjoint(grams(canary.text)) for canary in private]
@@ -203,7 +206,7 @@ def in_texts(sent: list[Message], private: list[Canary]) -> list[bool]:
 def beyond(
     captured: Capture, seen: list[leaks.Seen], private: list[Canary], to_text: Decode
 ) -> list[set[tuple[str, ...]]]:
-    """For each sentence, its 5-grams among the tokens that the cloud saw, without those of the published answers."""
+    """Return, for each sentence, its 5-grams among the tokens that the cloud saw but that were not published."""
     published = {gram for ids in captured.published.values() for gram in grams(to_text(ids))}
     sequences = [ids for each in seen for ids in each.rejected()]
     sequences += [tuple(each.answer) for each in seen if not _is_published(each, captured.published)]
@@ -216,7 +219,7 @@ def _is_published(seen: leaks.Seen, published: Mapping[str, list[int]]) -> bool:
 
 
 def _side_by_side(report: Report) -> list[Row]:
-    """A line for each figure, a column for each setting."""
+    """Return a row for each figure, with a column for each setting."""
     rows = sorted(report.rows, key=lambda row: not row["drafts"])
     names = [name for name in rows[0] if name != "drafts"]
     return [{"figure": name, "drafts = true": rows[0][name], "drafts = false": rows[1][name]} for name in names]

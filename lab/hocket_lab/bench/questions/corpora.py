@@ -21,12 +21,12 @@ NEEDED = (
 
 
 def files(data: Path) -> list[Path]:
-    """Every file of the corpora that are read here, in a fixed order."""
+    """Return every file of the corpora that are read here, in a fixed order."""
     return [path for folder in FOLDERS for path in sorted((data / folder).rglob("*")) if path.is_file()]
 
 
 def documents(data: Path) -> Iterator[Document]:
-    """Every document: WikiText-2, SciFact, LiHua-World, NQ-open's gold passages, SQuAD, CLAP-NQ, MTRAG, AESLC mails."""
+    """Yield every document: WikiText-2, SciFact, LiHua-World, NQ-open's gold passages, SQuAD, CLAP-NQ, MTRAG, AESLC."""
     for split in ("train.tokens", "valid.raw", "test.raw"):
         yield from wikitext(data / "wikitext2" / f"wiki.{split}")
     for row in json_lines(data / "scifact/corpus.jsonl"):
@@ -40,9 +40,9 @@ def documents(data: Path) -> Iterator[Document]:
 
 
 def reading_questions(data: Path, number: int) -> list[tuple[str, str]]:
-    """(question, passage that answers it): the first answerable one of each of SQuAD's first paragraphs.
+    """Return (question, passage that answers it): the first answerable one of each of SQuAD's first paragraphs.
 
-    Raises BadRequest where the corpus is not.
+    Raises BadRequest if the corpus is missing.
     """
     require(data, SQUAD)
     articles = json.loads((data / SQUAD).read_text(encoding="utf-8"))["data"]
@@ -53,13 +53,13 @@ def reading_questions(data: Path, number: int) -> list[tuple[str, str]]:
 
 
 def window(document: Document, words: int) -> Document:
-    """The same document from its n-th word on: its chunks overlap the original's."""
+    """Return the document from its word number `words` on: its chunks overlap the original's."""
     start = next((m.end() for n, m in enumerate(re.finditer(r"\S+\s*", document.text), 1) if n == words), None)
     return Document(f"{document.name}+{words}", document.title, document.text[start:] if start else "")
 
 
 def json_lines(path: Path) -> Iterator[Any]:
-    """The objects of a JSON-lines file."""
+    """Yield the objects of a JSON-lines file."""
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             yield json.loads(line)

@@ -25,7 +25,7 @@ _PASSAGES = 2
 
 
 class Scores:
-    """Cosines of texts, each embedded once."""
+    """A scorer of texts by their cosines, which embeds each text once."""
 
     def __init__(self) -> None:
         self._embedder = Embedder()
@@ -33,7 +33,7 @@ class Scores:
         self._queries: dict[str, NDArray[np.float32]] = {}
 
     def __call__(self, query: str, passages: Sequence[str]) -> list[float]:
-        """How well each passage matches."""
+        """Return how well each passage matches the query, as a cosine."""
         new = list(dict.fromkeys(text for text in passages if text not in self._rows))
         if new:
             self._rows |= zip(new, self._embedder.documents(new), strict=True)
@@ -43,13 +43,13 @@ class Scores:
         return [float(cosine) for cosine in np.clip(cosines, -1, 1)]
 
     def nearest(self, query: str, passages: Sequence[str], number: int = _PASSAGES) -> list[str]:
-        """The best of `passages`, best first."""
+        """Return the best of `passages`, best first."""
         order = np.argsort([-score for score in self(query, passages)], kind="stable")
         return [passages[at] for at in order[:number]]
 
 
 def dealt(data: Path, number: int, seed: int, scores: Scores) -> list[Asked]:
-    """So many questions, of each kind as many. Raises BadRequest where the corpora are not."""
+    """Return `number` questions, of each kind as many. Raises BadRequest if the corpora are missing."""
     require(data, *FILES)
     rng = random.Random(seed)
     passages, questions = _squad(data / SQUAD)
@@ -79,20 +79,20 @@ def dealt(data: Path, number: int, seed: int, scores: Scores) -> list[Asked]:
 
 
 def _halves(passages: Sequence[str], here: set[str], there: set[str]) -> tuple[list[str], list[str]]:
-    """The device's and the cloud's: dealt in turn, but for those that are to lie on one side, or on both."""
+    """Return the device's and the cloud's passages: dealt in turn, but for those to be on one side, or on both."""
     device = [text for at, text in enumerate(passages) if text in here or (at % 2 == 0 and text not in there)]
     cloud = [text for at, text in enumerate(passages) if text in there or (at % 2 == 1 and text not in here)]
     return device, cloud
 
 
 def _best(question: str, passages: Sequence[str], scores: Scores, first: str = "") -> tuple[str, ...]:
-    """The passages that a side reads: `first` where there is one, and the nearest."""
+    """Return the passages that a side reads: `first` where there is one, and the nearest."""
     known = [first] if first else []
     return tuple(dict.fromkeys([*known, *scores.nearest(question, passages)]))[:_PASSAGES]
 
 
 def _squad(path: Path) -> tuple[list[str], list[tuple[str, str]]]:
-    """Passages, and questions with the passage that answers each."""
+    """Return passages, and questions with the passage that answers each."""
     articles = json.loads(path.read_text(encoding="utf-8"))["data"][:_ARTICLES]
     passages, questions = [], []
     for paragraph in (paragraph for article in articles for paragraph in article["paragraphs"]):
@@ -105,7 +105,7 @@ def _squad(path: Path) -> tuple[list[str], list[tuple[str, str]]]:
 
 
 def _chats(data: Path) -> tuple[list[str], list[str]]:
-    """The beginnings of a year's chats, and questions about them."""
+    """Return the beginnings of a year's chats, and questions about them."""
     with (data / CHAT_QUESTIONS).open(encoding="utf-8", newline="") as lines:
         questions = [row["Question"] for row in csv.DictReader(lines) if row["Type"] == "Single"]
     return list(dict.fromkeys(_first_words(row["text"]) for row in json_lines(data / CHATS))), questions

@@ -32,7 +32,7 @@ class Question:
 
 
 def measured(data: Path, embedder: Embedder, passages: int) -> Iterator[Row]:
-    """By number of documents needed: with the first step alone, as the product does, and with names that are told."""
+    """Yield results by number of documents needed: after one step, as the product does, and with names passed on."""
     from hocket_retrieval.collection import Collection
 
     corpus = json.loads((data / CORPUS).read_text(encoding="utf-8"))
@@ -57,7 +57,7 @@ def measured(data: Path, embedder: Embedder, passages: int) -> Iterator[Row]:
 
 
 def questions(data: Path) -> list[Question]:
-    """All of them; a document is known by its title and text."""
+    """Return all questions; a document is identified by its title and text."""
     corpus = json.loads((data / CORPUS).read_text(encoding="utf-8"))
     numbers = {(each["title"], each["text"]): at for at, each in reversed(list(enumerate(corpus)))}
     return [
@@ -74,7 +74,7 @@ def questions(data: Path) -> list[Question]:
 def _found(
     sides: Sequence[Collection], question: Question, passages: int, *, tells: bool = False, steps: int = 2
 ) -> list[int]:
-    """The documents that both sides find, the best scored first; the first side `tells` the other its names."""
+    """Return the documents that both sides find, the best scored first; the first side `tells` the other its names."""
     device, cloud = sides
     own = device.search(question.text, passages, steps=steps)
     other = cloud.search(question.text, passages, elsewhere=own.trail if tells else None, steps=steps)

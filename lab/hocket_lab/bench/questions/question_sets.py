@@ -1,4 +1,4 @@
-"""Real questions whose passages lie on two sides: SQuAD's dealt to both, a year of chats on the device, and pairs.
+"""Real questions whose passages are on two sides: SQuAD's dealt to both, a year of chats on the device, and pairs.
 
 Those of NQ-open, CLAP-NQ and MTRAG are dealt to both sides, too. The last two want whole sentences, and of a
 conversation its last turn alone is asked.
@@ -34,7 +34,7 @@ _WORDS = 300  # of a passage that is a chat or a page
 
 @dataclass(frozen=True)
 class Part:
-    """One question's accepted answers, and the passage that holds them."""
+    """The accepted answers of a question, and the passage that holds them."""
 
     answers: tuple[str, ...]
     gold: str
@@ -42,7 +42,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Question:
-    """A question of one or two parts, which `of` what each side holds."""
+    """A question of one or two parts, its set `of`, and the passages that each side holds."""
 
     of: str
     text: str
@@ -52,7 +52,7 @@ class Question:
 
 
 def questions(data: Path, half: str, each: dict[str, int], seed: int) -> list[Question]:
-    """So many of each of SETS. Raises BadRequest where the corpora are not."""
+    """Return as many questions of each of SETS as `each` says. Raises BadRequest if the corpora are missing."""
     require(data, *files(each))
     rng = random.Random(seed)
     dealt: dict[Side, list[str]] = {"device": [], "cloud": []}
@@ -83,19 +83,19 @@ def questions(data: Path, half: str, each: dict[str, int], seed: int) -> list[Qu
 
 
 def files(each: Mapping[str, int]) -> tuple[str, ...]:
-    """What is read for so many of each."""
+    """Return the files that are read for so many questions of each set."""
     return (*FILES, *(file for of, file in DEALT.items() if each.get(of)))
 
 
 def _dealt(of: str, asked: list[tuple[str, Part]], number: int, rng: random.Random) -> list[Question]:
-    """Their passages lie on either side in turn."""
+    """Return questions whose passages are on either side in turn."""
     passages = list(dict.fromkeys(part.gold for _, part in asked))
     rng.shuffle(asked)
     return [Question(of, text, (part,), passages[::2], passages[1::2]) for text, part in asked[:number]]
 
 
 def of_half(rows: Iterable[T], half: str) -> Iterator[T]:
-    """Those of one of HALVES: two and two by turns."""
+    """Return the rows of one of HALVES, which take turns at two rows each."""
     return (row for at, row in enumerate(rows) if (at // 2 % 2 == 0) == (half == "tuning"))
 
 
@@ -111,7 +111,7 @@ def _clapnq(path: Path, half: str) -> Iterator[tuple[str, Part]]:
 
 
 def _mtrag(path: Path, half: str) -> Iterator[tuple[str, Part]]:
-    """Of answerable turns the first passage; no conversation is in both halves."""
+    """Yield answerable turns with their first passage; no conversation is in both halves."""
     rows = [row for row in json_lines(path) if row["answerability"] == ["ANSWERABLE"] and row["contexts"]]
     mine = set(of_half(sorted({row["conversation_id"] for row in rows}), half))
     for row in rows:
@@ -128,7 +128,7 @@ _READERS: Mapping[str, Callable[[Path, str], Iterator[tuple[str, Part]]]] = {
 
 
 def beginning(text: str) -> str:
-    """As much of a chat, or of a page, as is a passage."""
+    """Return as much of a chat, or of a page, as a passage has."""
     return " ".join(text.split()[:_WORDS])
 
 
@@ -137,7 +137,7 @@ def _joined(first: str, second: str) -> str:
 
 
 def _paragraphs(path: Path, articles: slice) -> Iterator[tuple[str, list[tuple[str, Part]]]]:
-    """Each paragraph with the questions that it answers."""
+    """Yield each paragraph with the questions that it answers."""
     for article in json.loads(path.read_text(encoding="utf-8"))["data"][articles]:
         for paragraph in article["paragraphs"]:
             text = paragraph["context"]
@@ -149,12 +149,12 @@ def _paragraphs(path: Path, articles: slice) -> Iterator[tuple[str, list[tuple[s
 
 
 def _chat_texts(data: Path) -> dict[str, str]:
-    """The beginning of each chat, by when it was."""
+    """Return the beginning of each chat, by its time."""
     return {re.sub(r"\D", "", row["id"])[:12]: beginning(row["text"]) for row in json_lines(data / CHATS)}
 
 
 def _chats(data: Path) -> Iterator[tuple[str, Part]]:
-    """Questions that one chat answers."""
+    """Yield the questions that one chat answers."""
     texts = _chat_texts(data)
     with (data / CHAT_QUESTIONS).open(encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines):

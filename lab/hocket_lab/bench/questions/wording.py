@@ -1,4 +1,4 @@
-"""Whether an answer in somebody's words is the one that was asked for: SQuAD's measures (Rajpurkar et al. 2016)."""
+"""Measures of whether a free-text answer is the one that was asked for: SQuAD's (Rajpurkar et al. 2016)."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _MARKS = re.compile(f"[{re.escape(string.punctuation)}]")
 
 
 def words(text: str) -> list[str]:
-    """In lower case, without punctuation and articles."""
+    """Return the words of a text in lower case, without punctuation and articles."""
     return [word for word in _MARKS.sub(" ", text.lower()).split() if word not in _ARTICLES]
 
 
 def contains(text: str, accepted: Sequence[str]) -> bool:
-    """Whether one of the accepted answers stands in `text`, word by word."""
+    """Tell whether `text` contains one of the accepted answers, word by word."""
     whole = f" {' '.join(words(text))} "
     return any(f" {' '.join(words(answer))} " in whole for answer in accepted)
 
 
 def f1(text: str, accepted: Sequence[str]) -> float:
-    """The harmonic mean of precision and recall of words, of the accepted answer that fits best."""
+    """Return the harmonic mean of precision and recall of words, for the accepted answer that fits best."""
     return max((_f1(Counter(words(text)), Counter(words(answer))) for answer in accepted), default=0.0)
 
 

@@ -17,7 +17,7 @@ FOLDER, PAGE, SYSTEMS = Path("lab/docs/results"), Path("lab/docs/results.md"), "
 
 
 def made(root: Path) -> Mapping[Path, str]:
-    """What each file of the page holds, by its place in a checkout. Raises BadConfiguration."""
+    """Return the content of each file of the page, by its place in a checkout. Raises BadConfiguration."""
     areas = read(root / FOLDER)
     systems = read_systems(root / FOLDER / SYSTEMS, areas)
     pictures = {
@@ -28,7 +28,7 @@ def made(root: Path) -> Mapping[Path, str]:
 
 
 def write(root: Path) -> None:
-    """Write them. Raises BadRequest where `root` is no checkout of hocket."""
+    """Write the files of the page. Raises BadRequest where `root` is no checkout of hocket."""
     if not (root / FOLDER / SYSTEMS).is_file():
         raise BadRequest(f"no {FOLDER / SYSTEMS} here", "go to the folder of hocket's sources")
     for place, text in made(root).items():

@@ -29,12 +29,12 @@ CLAIMS = "| claim | target | value | verdict | measured | changed since | file |
 
 
 def page(areas: Areas, systems: Sequence[System], today: Today) -> str:
-    """The whole page, as Markdown. Raises BadConfiguration where a headline names what no record has."""
+    """Return the whole page, as Markdown. Raises BadConfiguration where a headline names what no record has."""
     return _Page(areas, today).text(systems)
 
 
 class _Page:
-    """What all rows need: the records, the code as it is now, and the machine that goes without saying."""
+    """Common data of all rows: the records, the code as it is now, and the machine that needs no mention."""
 
     def __init__(self, areas: Areas, today: Today) -> None:
         self._areas = areas
@@ -73,14 +73,14 @@ class _Page:
         return f"\n## {system.name}: {len(own)} claims\n{CLAIMS}{''.join(rows)}"
 
     def _state(self, record: Record) -> tuple[str, str, str]:
-        """Its verdict, when and on what it was measured, and what has changed since."""
+        """Return the record's verdict, when and on what it was measured, and what has changed since."""
         verdict = f"**{record.verdict}**" if record.verdict == "missed" else record.verdict
         elsewhere = "" if record.machine == self._usual else f", {record.machine}"
         return verdict, short(record.date + elsewhere), _named(record.changed(self._today))
 
 
 def _named(parts: Sequence[str]) -> str:
-    """As many of the parts' names as fit into a cell."""
+    """Return as many of the parts' names as fit into a cell; "no" where there are none."""
     for known in range(len(parts), 0, -1):
         left = len(parts) - known
         text = ", ".join(parts[:known]) + (f" and {left} more" if left else "")

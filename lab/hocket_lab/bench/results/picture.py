@@ -10,7 +10,7 @@ _ROOM = WIDTH - LABEL - 70  # the longest bar; its number stands behind it
 
 
 def draw(title: str, bars: Sequence[tuple[str, float]]) -> str:
-    """Bars from the top down, each with its label before and its number behind it."""
+    """Draw bars from the top down, each with its label before it and its number after it."""
     longest = max((number for _, number in bars), default=0.0) or 1.0
     rows = [_row(at, label, number, number / longest) for at, (label, number) in enumerate(bars)]
     height = TOP + ROW * len(bars) + 10

@@ -24,7 +24,7 @@ Today = Callable[[str], Mapping[str, str]]  # the digests of the code that a com
 
 
 class Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One claim and what was measured of it last; `date` is YYYY-MM-DD.
+    """A claim and what was measured of it last; `date` is YYYY-MM-DD.
 
     `code` has the digests of the parts that the command measured, `numbers` what sentences and pictures name.
     """
@@ -40,7 +40,7 @@ class Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     numbers: dict[str, float] = {}
 
     def changed(self, today: Today) -> list[str]:
-        """The parts of the code that its command measures and that are otherwise now, or were never told."""
+        """Return the parts of the code measured by the record's command that have changed or were never recorded."""
         return [part for part, digest in today(self.command).items() if self.code.get(part) != digest]
 
 
@@ -52,7 +52,7 @@ class _Claim(Struct, frozen=True):
 
 
 class _Report(Struct, frozen=True):
-    """What the page needs of a benchmark's report."""
+    """The fields of a benchmark's report that the page needs."""
 
     command: Filled
     last_added: Annotated[str, Meta(min_length=10)]
@@ -62,17 +62,17 @@ class _Report(Struct, frozen=True):
 
 
 def read(folder: Path) -> dict[str, list[Record]]:
-    """The records of each file in `folder`, by the file's name. Raises BadConfiguration for the first that is wrong."""
+    """Return the records of the files in `folder`, by file name. Raises BadConfiguration for the first wrong one."""
     return {path.stem: _records(path) for path in sorted(folder.glob("*.json"), key=lambda path: path.stem)}
 
 
 def short(text: str) -> str:
-    """What of a text fits into a cell."""
+    """Return as much of a text as fits into a cell."""
     return text if len(text) <= CELL else text[: CELL - 1] + "…"
 
 
 def usual_machine(records: Sequence[Record]) -> str:
-    """The one that most were measured on; the first of several."""
+    """Return the machine that most were measured on; the first of several."""
     machines = [record.machine for record in records]
     return max(dict.fromkeys(machines), key=machines.count, default="no machine yet")
 

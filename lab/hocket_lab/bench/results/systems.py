@@ -22,7 +22,7 @@ class Of(Struct, frozen=True, forbid_unknown_fields=True):
     claim: str
 
     def find(self, areas: Areas) -> Record:
-        """Raises BadConfiguration."""
+        """Return the record. Raises BadConfiguration."""
         found = next((one for one in areas.get(self.area, ()) if one.claim == self.claim), None)
         if found is None:
             raise BadConfiguration(f'systems.toml: {self.area} has no claim "{self.claim}"', "name one that it has")
@@ -35,7 +35,7 @@ class Headline(Of, frozen=True, forbid_unknown_fields=True, kw_only=True):
     says: str
 
     def sentence(self, areas: Areas) -> str:
-        """Raises BadConfiguration for a number that the record does not have."""
+        """Return the sentence with its numbers. Raises BadConfiguration for a number that the record does not have."""
         record = self.find(areas)
         numbers = {name: f"{number:g}" for name, number in record.numbers.items()}
         try:
@@ -45,13 +45,13 @@ class Headline(Of, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class Bar(Of, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One bar of a picture."""
+    """A bar of a picture."""
 
     number: str
     label: str
 
     def length(self, areas: Areas) -> float:
-        """Raises BadConfiguration."""
+        """Return the number that the bar shows. Raises BadConfiguration."""
         record = self.find(areas)
         if self.number not in record.numbers:
             raise BadConfiguration(f"systems.toml: {self.claim} has no number {self.number}", "name one it has")
@@ -59,7 +59,7 @@ class Bar(Of, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class System(Struct, frozen=True, forbid_unknown_fields=True):
-    """One system: its files, three to five headlines, and a picture of some of its numbers."""
+    """A system: its files, three to five headlines, and a picture of some of its numbers."""
 
     name: str
     picture: Annotated[str, Meta(pattern=r"^[a-z]+\.svg$")]
@@ -74,7 +74,7 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_systems(path: Path, areas: Areas) -> list[System]:
-    """All systems. Raises BadConfiguration where the file is wrong, or a file of records stands in none or in two."""
+    """Return all systems. Raises BadConfiguration if the file is wrong, or a file of records is in none or in two."""
     try:
         systems = msgspec.toml.decode(path.read_bytes(), type=_File).system
     except (OSError, msgspec.DecodeError) as error:

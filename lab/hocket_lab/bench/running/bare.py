@@ -45,12 +45,12 @@ _LOG_BYTES = 1 << 24
 
 
 def endpoint(folder: Path, side: Side) -> str:
-    """Where the side of the pair in `folder` listens."""
+    """Return the endpoint at which the side of the pair in `folder` listens."""
     return f"ipc://{folder}/{side}"
 
 
 class Bare(ABC):
-    """One side: drafts as soon as there is a step to draft."""
+    """A side that drafts as soon as there is a step to draft."""
 
     def __init__(self, side: Side, vocabulary: int) -> None:
         self.bus = Bus(self._on_event, own_thread=False)
@@ -60,7 +60,7 @@ class Bare(ABC):
         self._received_s = time.monotonic()
 
     def run(self) -> None:
-        """Serve until nobody has said anything for a while."""
+        """Serve until nothing has been received for a while."""
         gc.collect()
         gc.freeze()
         while time.monotonic() < self._received_s + IDLE_S:
@@ -77,11 +77,11 @@ class Bare(ABC):
 
     @abstractmethod
     def _on_request(self, event: Received, message: Message) -> None:
-        """What begins and surrounds an exchange."""
+        """Handle a message that begins or surrounds an exchange."""
 
     @abstractmethod
     def _send(self, message: Message) -> None:
-        """To the other side."""
+        """Send a message to the other side."""
 
     def _begin(self, begin: Begin) -> None:
         self._dialogue = Dialogue(self._side, begin)
@@ -104,7 +104,7 @@ class Bare(ABC):
 
 
 class Cloud(Bare):
-    """Serves the device."""
+    """The cloud side, which serves the device."""
 
     def __init__(self, folder: Path, vocabulary: int) -> None:
         super().__init__("cloud", vocabulary)
@@ -121,7 +121,10 @@ class Cloud(Bare):
 
 
 class Device(Bare):
-    """Serves a client once the cloud is there, and publishes each token behind what it says to the cloud."""
+    """The device side, which serves a client once the cloud is there.
+
+    It publishes each token after its message to the cloud.
+    """
 
     def __init__(self, folder: Path, vocabulary: int) -> None:
         super().__init__("device", vocabulary)
@@ -160,7 +163,7 @@ class Device(Bare):
 
 
 def distributions(vocabulary: int) -> Sequence[NDArray[np.float32]]:
-    """Peaked distributions like a language model's: a few likely ids over a long tail (Zipf), shuffled."""
+    """Return peaked distributions like a language model's: a few likely ids over a long tail (Zipf), shuffled."""
     rng = np.random.default_rng(0)
     made = []
     for exponent in rng.uniform(1.5, 3.0, size=16):
@@ -185,7 +188,7 @@ def _done(stream: Stream, dialogue: Dialogue, seed: int) -> Done:
 
 
 def main() -> None:
-    """Be the side that the command line names."""
+    """Run the side that the command line names."""
     kind = Device if sys.argv[1] == "device" else Cloud
     kind(Path(sys.argv[2]), int(sys.argv[3])).run()
 

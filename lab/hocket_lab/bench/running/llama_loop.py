@@ -12,10 +12,10 @@ TOKEN = 7
 
 
 class LlamaLoop:
-    """`rows` sequences that grow together, token by token; what is read of them is where their logits lie."""
+    """A decoder of `rows` sequences that grow together, token by token; it reads only where their logits are."""
 
     def __init__(self, file: Path, rows: int, context: int, threads: int, part: int) -> None:
-        """Rows of `context` tokens; prompts are read in parts of `part` tokens."""
+        """Make rows of `context` tokens; prompts are read in parts of `part` tokens."""
         c = self._c = library().functions
         self._model = c.llama_model_load_from_file(str(file).encode(), c.llama_model_default_params())
         how = c.llama_context_default_params()
@@ -28,7 +28,7 @@ class LlamaLoop:
         self._batch = c.llama_batch_init(max(rows, part), 0, 1)
 
     def prompt_s(self, length: int) -> float:
-        """Seconds for a prompt of `length` tokens in the first row, which is emptied."""
+        """Return the seconds for a prompt of `length` tokens in the first row, which is emptied before."""
         self._c.llama_memory_seq_rm(self._memory, 0, -1, -1)
         started_s = time.perf_counter()
         for first in range(0, length, self._part):
@@ -44,7 +44,7 @@ class LlamaLoop:
         self._length = length
 
     def step(self) -> None:
-        """One token more in each row."""
+        """Decode one more token in each row."""
         self._decode([(row, self._length) for row in range(self._rows)], all_logits=True)
         for at in range(self._rows):
             ctypes.addressof(self._c.llama_get_logits_ith(self._context, at).contents)
@@ -60,7 +60,7 @@ class LlamaLoop:
         assert result == 0, f"llama.cpp's own loop failed ({result})"
 
     def close(self) -> None:
-        """Free all of it."""
+        """Free the batch, the context and the model."""
         self._c.llama_batch_free(self._batch)
         self._c.llama_free(self._context)
         self._c.llama_model_free(self._model)

@@ -1,4 +1,4 @@
-"""What the product does where nobody says otherwise, as benchmarks take it: none of them restates it."""
+"""The product's defaults, as benchmarks take them: none of them restates one."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A pair of real daemons for a benchmark: own processes, the cloud behind the link emulator, gone afterwards.
+"""A pair of real daemons for a benchmark: own processes, the cloud behind the link emulator, removed afterwards.
 
-What the cloud's machine offers at port p, its daemon and its retrieval daemon, is at p + FAR across the emulated link.
+A service of the cloud's machine at port p, its daemon or its retrieval daemon, is at p + FAR across the emulated link.
 Several benchmarks may run on one machine: the first of those ports is drawn anew for each pair.
 """
 
@@ -55,7 +55,7 @@ Tables = Mapping[str, Mapping[str, Value]]  # of a configuration by name; "" has
 
 @dataclass(frozen=True)
 class Ports:
-    """Where the cloud's machine listens; a daemon's streams go out at the next port."""
+    """Ports at which the cloud's machine listens; a daemon's streams go out at the next port."""
 
     first: int
 
@@ -65,30 +65,30 @@ class Ports:
         return self.first, self.first + 1, self.first + 2, self.first + 4
 
     def cloud(self, *, far: bool = False) -> str:
-        """The cloud daemon, itself or across the link."""
+        """Return the endpoint of the cloud daemon, itself or across the link."""
         return f"tcp://{address(self.first + FAR * far)}"
 
     def search(self, *, far: bool = False) -> str:
-        """The cloud's retrieval daemon."""
+        """Return the endpoint of the cloud's retrieval daemon, itself or across the link."""
         return f"tcp://{address(self.first + 2 + FAR * far)}"
 
     def kv(self, *, far: bool = False) -> str:
-        """Where a baseline offers the KV of the cloud's documents."""
+        """Return the endpoint at which a baseline offers the KV of the cloud's documents."""
         return f"tcp://{address(self.first + 4 + FAR * far)}"
 
     @property
     def metrics(self) -> str:
-        """Where the cloud daemon offers its metrics, of everybody's requests."""
+        """The address at which the cloud daemon offers its metrics, of everybody's requests."""
         return address(self.first + 6)
 
     @property
     def endpoints(self) -> list[str]:
-        """All of them, to be trusted."""
+        """The endpoints of the cloud's daemons, itself and across the link, to be trusted."""
         return [place(far=far) for place in (self.cloud, self.search) for far in (False, True)]
 
 
 def address(port: int) -> str:
-    """A port of this machine."""
+    """Return the address of a port of this machine."""
     return f"127.0.0.1:{port}"
 
 
@@ -102,19 +102,19 @@ class BenchPair:
         self._leading = threading.Lock()
 
     def client(self, side: str, *, far: bool = False) -> Client:
-        """A client of one side's daemon; a cloud asked directly answers alone, across the link if `far`."""
+        """Return a client of one side's daemon; a cloud asked directly answers alone, across the link if `far`."""
         return Client(self.endpoint(side, far=far), keys=self.keys)
 
     def searcher(self, side: str, *, far: bool = False) -> Caller:
-        """A connection to one side's retrieval daemon, across the link if `far`."""
+        """Return a connection to one side's retrieval daemon, across the link if `far`."""
         return Caller(_search_endpoint(self.home, self._ports, side, far=far), keys=self.keys)
 
     def kv(self, *, far: bool = False) -> str:
-        """Where a baseline offers the KV of the cloud's documents; nothing listens there before it does."""
+        """Return the endpoint of the cloud's document KV; nothing listens there before a baseline offers it."""
         return self._ports.kv(far=far)
 
     def stored(self, side: str) -> Path:
-        """The folder of a side's stored document KV."""
+        """Return the folder of a side's stored document KV."""
         return self.home.at / f"{side}-kv"
 
     @property
@@ -123,18 +123,18 @@ class BenchPair:
         return keys(self.home.at)
 
     def endpoint(self, side: str, *, far: bool = False) -> str:
-        """Where a side's daemon listens."""
+        """Return the endpoint at which a side's daemon listens."""
         return self.home.endpoint("device") if side == "device" else self._ports.cloud(far=far)
 
     def pid(self, name: str) -> int:
-        """The process of a daemon. Raises Unavailable when it has ended."""
+        """Return the process id of a daemon. Raises Unavailable when it has ended."""
         found = processes.running(self.home, name)
         if found is None:
             raise Unavailable(f"the {name} daemon has ended", "that is a fault of its own: run the benchmark again")
         return found
 
     def cloud_metrics(self) -> dict[str, float]:
-        """The cloud daemon's metrics, by name; over the bus it tells a device of its own requests alone."""
+        """Return the cloud daemon's metrics, by name; over the bus a device gets those of its own requests alone."""
         with urlopen(f"http://{self._ports.metrics}/metrics", timeout=START_S) as page:
             families = text_string_to_metric_families(page.read().decode())
         return {sample.name: sample.value for family in families for sample in family.samples}
@@ -153,7 +153,7 @@ class BenchPair:
 
     @contextmanager
     def led(self, script: str) -> Iterator[None]:
-        """Dispatched answers that begin within this context go as `script` says; empty: as the device decides."""
+        """Let dispatched answers that begin within this context go as `script` says; empty: as the device decides."""
         with self._leading:
             script_of(self.home.config("device")).write_text(script, encoding="utf-8")
             yield
@@ -211,9 +211,10 @@ def bench_pair(
 
 @contextmanager
 def bench_cloud(model: Mapping[str, Value], **settings: Value) -> Iterator[BenchPair]:
-    """The cloud daemon alone, without documents; `model` are keys of its [model], `settings` of its configuration.
+    """Start the cloud daemon alone, without documents.
 
-    Raises Unavailable with its last words where it does not start.
+    `model` are keys of its [model], `settings` of its configuration. Raises Unavailable with its last words where it
+    does not start.
     """
     with temporary_home() as home:
         ports = _free_ports()
@@ -233,7 +234,7 @@ def _start(home: Home, name: str) -> int:
 
 
 def _free_ports() -> Ports:
-    """Raises Unavailable."""
+    """Return free ports for a pair. Raises Unavailable."""
     for _ in range(ATTEMPTS):
         ports = Ports(random.choice(FIRST_PORTS))
         if all(_free(port) for port in (*range(ports.first, ports.first + FAR), *(p + FAR for p in ports.carried))):
@@ -254,7 +255,7 @@ def _search_endpoint(home: Home, ports: Ports, side: str, *, far: bool = False) 
 
 
 def _over(given: Tables, own: Tables) -> Tables:
-    """Both, table by table; what both name is as `own` has it."""
+    """Return both, merged table by table; where both have a key, the value of `own` counts."""
     return {name: dict(given.get(name, {})) | dict(own.get(name, {})) for name in given.keys() | own.keys()}
 
 

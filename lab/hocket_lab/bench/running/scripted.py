@@ -27,7 +27,7 @@ _NUMBERS = np.arange(2, 300)  # of which they are
 
 @dataclass
 class Seen:
-    """What the devices saw of the cloud."""
+    """Counts and times of what the devices saw of the cloud."""
 
     drafts: int = 0
     tokens: int = 0
@@ -38,7 +38,7 @@ class Seen:
 
 
 class ScriptedDevice:
-    """One device: begins, drafts, confirms, ends, and begins anew."""
+    """A device that begins, drafts, confirms, ends, and begins anew."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class ScriptedDevice:
         made: Sequence[Distribution],
         documents: int,
     ) -> None:
-        """`made` are its distributions: the digest of a prefix names the one that follows it."""
+        """Take distributions for its drafts from `made`: the digest of a prefix selects the one that follows it."""
         self._number = number
         self._documents = documents
         self._made = made
@@ -82,7 +82,7 @@ class ScriptedDevice:
             self._send(End(session=self._key, reason="the end"))
 
     def receive(self, message: Message) -> None:
-        """What the cloud says of the session under way; what it said of earlier ones is late."""
+        """Handle a message about the session under way; one about an earlier session is late and is ignored."""
         if getattr(message, "session", None) != self._key:
             return
         if isinstance(message, Refused):
@@ -119,7 +119,7 @@ class Fleet:
     """Devices that share a process and a key, each with a connection of its own. Close it, or use it in `with`."""
 
     def __init__(self, cloud: str, keys: Path, devices: int, tokens: int, *, documents: int) -> None:
-        """Connects all of them; `documents` are what each asks for. Raises Unavailable when one cannot connect."""
+        """Connect all devices; `documents` are what each asks for. Raises Unavailable when one cannot connect."""
         self._bus = Bus(self._on_event, keys, own_thread=False)
         self._seen = Seen()
         self._devices: dict[Port, ScriptedDevice] = {}
@@ -144,7 +144,7 @@ class Fleet:
             device.begin()
 
     def drive(self, seconds: float) -> Seen:
-        """Let all of them work; what they saw in that time."""
+        """Let all devices work for that many seconds; return what they saw in that time."""
         self._seen = Seen()
         for device in self._devices.values():
             device.seen = self._seen
@@ -168,7 +168,7 @@ class Fleet:
             self._seen.breaks += 1
 
     def vanish(self) -> None:
-        """Leave without a word."""
+        """Close the connections without ending the sessions."""
         self._bus.close(0.0)
 
     def close(self) -> None:
@@ -185,7 +185,7 @@ class Fleet:
 
 
 def from_seed(seed: int) -> Distribution:
-    """A device's distribution: a few likely ids."""
+    """Return a device's distribution: a few likely ids."""
     rng = np.random.default_rng(seed)
     ids = np.sort(rng.choice(_NUMBERS, IDS, replace=False))
     counts = (65_535 * rng.permutation(1 / np.arange(1, IDS + 1) ** 2)).astype(np.int64)
@@ -193,6 +193,6 @@ def from_seed(seed: int) -> Distribution:
 
 
 def _tokenizer_of(cloud: str, keys: Path) -> str:
-    """How the cloud's model numbers its tokens, which a device's must too."""
+    """Return the name of the numbering of tokens by the cloud's model, which a device must share."""
     with Caller(cloud, WAIT_S, keys) as caller:
         return caller.welcome.tokenizer

@@ -1,4 +1,4 @@
-"""One answer as its reader saw it, and the figures of many."""
+"""An answer as its reader saw it, and the figures of many answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from hocket_lab.reporting.report import Row, bootstrap, percentile
 
 @dataclass(frozen=True)
 class Run:
-    """times_s: when each token came, in seconds since the question; shares of drafts are (device's, cloud's)."""
+    """An answer as its reader saw it.
+
+    `times_s` is when each token came, in seconds since the question. Shares of drafts are (device's, cloud's).
+    """
 
     times_s: list[float]
     ids: list[int]
@@ -24,7 +27,7 @@ class Run:
 
     @property
     def ms_per_token(self) -> float | None:
-        """Mean time between tokens behind the first; None where all are shown at once."""
+        """The mean time in ms between tokens after the first; None where all are shown at once."""
         whole_s = self.times_s[-1] - self.times_s[0]
         return whole_s / (len(self.times_s) - 1) * 1000 if whole_s else None
 
@@ -46,7 +49,7 @@ def ask(client: Client, prompt: str, **options: Any) -> Run:  # noqa: ANN401 - t
 
 
 def figures(runs: Sequence[Run]) -> Row:
-    """Means over the answers with a 95 % interval, percentiles over all gaps; None for what there is not."""
+    """Return means over the answers with a 95 % interval, and percentiles over all gaps; None for what is missing."""
     per_token = [run.ms_per_token for run in runs if run.ms_per_token is not None]
     gaps = [(b - a) * 1000 for run in runs for a, b in zip(run.times_s, run.times_s[1:], strict=False)]
     low, high = bootstrap(per_token) if per_token else (None, None)
@@ -68,6 +71,6 @@ def figures(runs: Sequence[Run]) -> Row:
 
 
 def mean(values: Sequence[float | None]) -> float | None:
-    """Over those that are known."""
+    """Return the mean of the values that are known, None if there are none."""
     known = [value for value in values if value is not None]
     return fmean(known) if known else None

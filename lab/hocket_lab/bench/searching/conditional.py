@@ -1,4 +1,4 @@
-"""The weights that put the candidate that holds before the others of its question, and probabilities of their sums."""
+"""Weights that put the candidate that holds before the others of its question, and probabilities of weighed sums."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def weighed(features: Sequence[Table], holds: Sequence[Truth]) -> Table:
 
 
 def _moments(table: Table, weights: Table) -> tuple[Table, Table]:
-    """Mean and covariance of what is drawn."""
+    """Return the mean and covariance of what is drawn."""
     sums = table @ weights
     drawn = np.exp(sums - sums.max())
     drawn /= drawn.sum()

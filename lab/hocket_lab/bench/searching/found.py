@@ -51,7 +51,7 @@ WAYS: dict[str, Callable[[sets.Question], list[str]]] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; `passages` are asked for."""
+    """Settings of the benchmark; `passages` are asked for in each search."""
 
     questions: Annotated[int, Option("Questions of each device, in a trial; 0: all.", min=0)] = 0
     passages: int = 5
@@ -61,7 +61,7 @@ class Settings:
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
-    """Measure what is not in the report yet; there is nothing to hold but figures of other code."""
+    """Measure what is not in the report yet; there are no claims, only figures to compare with those of other code."""
     from hocket_retrieval.embedding.embedder import Embedder
 
     require(data, *sets.FILES, *multihop.FILES)
@@ -83,7 +83,7 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
 
 
 def _measured(loaded: sets.Sets, device: str, embedder: Embedder, settings: Settings) -> Iterator[Row]:
-    """Whole questions come last: a device that has that row has all."""
+    """Yield the device's rows; that of whole questions comes last, so a device that has it has all."""
     from hocket_retrieval.collection import Collection
 
     questions = [question for question in loaded.questions if question.device == device][: settings.questions or None]
@@ -123,7 +123,7 @@ def _searched(
     texts: Callable[[sets.Question], list[str]],
     passages: int,
 ) -> Iterator[tuple[int, float | None, int]]:
-    """Of each question the place of the first passage that is evidence, 0 for none; the recall of its spans; words."""
+    """Yield, for each question, the place of the first evidence (0: none), the recall of its spans, and words found."""
     for question in questions:
         query, *others = texts(question)
         found = collection.search(query, passages, others=tuple(others)).passages

@@ -40,7 +40,7 @@ Notes = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     embedders: Annotated[Sequence[str], Option("Names, or folders of sentence-transformers.")] = (EMBEDDER, OTHER)
     model: Annotated[str, Option("Both sides' model: a published name, a folder or a .gguf file.")] = AUTO
@@ -54,7 +54,7 @@ class Settings:
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:
-    """Search and ask what is not in the report yet; returns whether every claim holds."""
+    """Search and ask what is not in the report yet; tells whether no claim misses."""
     texts = [_read("searching/languages.json"), _read("answers/newcomer.json")]
     report = Report(asdict(settings) | {"inputs": {"notes": digest(texts)}}, json_path)
     notes, others = json.loads(texts[0])[: settings.questions or None], json.loads(texts[1])
@@ -126,7 +126,7 @@ def _answered(notes: Notes, others: Mapping[str, Any], case: Row, settings: Sett
 
 
 def _ask(client: Client, question: str, settings: Settings) -> tuple[str, bool]:
-    """The answer, and whether it is that nothing is known."""
+    """Return the answer, and whether it says that nothing is known."""
     done = client.ask(question, seed=0, temperature=0.0, max_tokens=settings.max_tokens).result()
     return done.text.strip(), done.finish == "unknown"
 

@@ -52,7 +52,7 @@ COLUMNS = ("set", "questions", "first", "first, fitted without it", "said", "hel
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; `passages` of each question are looked at."""
+    """Settings of the benchmark; the best `passages` of each question are looked at."""
 
     questions: Annotated[int, Option("Of each device, in a trial; 0: all.", min=0)] = 0
     unread: Annotated[int, Option("Questions of other sets, asked of each device.", min=0)] = 60
@@ -74,7 +74,7 @@ class Asked(NamedTuple):
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
-    """Read what is not in the report yet; returns whether every claim holds."""
+    """Read what is not in the report yet; tells whether no claim misses."""
     from hocket_retrieval.embedding.embedder import Embedder
 
     require(data, *sets.FILES, *multihop.FILES)
@@ -118,7 +118,7 @@ def _is_one_of(gold: frozenset[int], document: str, _text: str) -> bool:
 
 
 def _candidates(device: str, documents: Sequence[Text], asked: Sequence[Asked], embedder: Embedder) -> Iterator[Row]:
-    """A row for each candidate of each question, as the product takes and scores them."""
+    """Yield a row for each candidate of each question, as the product takes and scores them."""
     from hocket_retrieval.collection import Collection
 
     with tempfile.TemporaryDirectory(prefix="hocket-") as folder, Collection(Path(folder), embedder) as collection:
@@ -162,7 +162,7 @@ class Question(NamedTuple):
 
 
 def summary(rows: Sequence[Row], settings: Settings) -> list[Row]:
-    """Show a row for each set, one for each bin of probabilities, and the calibration that is fitted on all sets."""
+    """Return a row for each set, one for each bin of probabilities, and the calibration that is fitted on all sets."""
     asked = _questions(rows)
     read = dict.fromkeys(each.of for each in asked if not each.is_unread)
     found = [_of_set(of, asked, settings) for of in read]
@@ -190,7 +190,7 @@ def _questions(rows: Sequence[Row]) -> list[Question]:
 
 
 def _of_set(of: str, asked: Sequence[Question], settings: Settings) -> Row:
-    """Show how often the first holds, by the product and by weights of the other sets, and what is said unknown."""
+    """Return how often the first holds, by the product and by weights of the other sets, and what is said unknown."""
     mine = [each for each in asked if each.of == of and not each.is_unread]
     unread = [each for each in asked if each.of == of and each.is_unread]
     weights, _ = _calibrated([each for each in asked if each.of != of], settings)
@@ -212,7 +212,7 @@ def _unknown(asked: Sequence[Question], minimum: float) -> float | None:
 
 
 def _best(asked: Sequence[Question], number: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Probabilities of the best of each question, and which of them hold."""
+    """Return the probabilities of the best of each question, and which of them hold."""
     places = [np.argsort(-each.probabilities)[:number] for each in asked]
     said = np.concatenate([each.probabilities[some] for each, some in zip(asked, places, strict=True)])
     return said, np.concatenate([each.holds[some] for each, some in zip(asked, places, strict=True)])

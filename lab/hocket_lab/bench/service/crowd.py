@@ -1,7 +1,7 @@
 """`hocket bench crowd`: a gateway before a pair under a crowd with one key, and a neighbour with another.
 
 Clients ask and leave at the first token, some read slowly, some begin a request and say no more. Gateway and device
-daemon stay as large as they were behind the beginning, and the neighbour's first token comes in time.
+daemon stay as large as they were after the beginning, and the neighbour's first token comes in time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ QUESTION = "Who looks after the gate?"
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     clients: Annotated[int, Option("Clients at once.", min=1)] = 50
     streams: Annotated[int, Option("Streams that are left at their first token.", min=10)] = 5_000
@@ -48,7 +48,7 @@ class Settings:
 
 @dataclass
 class Seen:
-    """What the clients of one key saw."""
+    """Counts and times of what the clients of one key saw."""
 
     first_s: list[float] = field(default_factory=list)
     refused: int = 0
@@ -57,7 +57,7 @@ class Seen:
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:
-    """Measure; returns whether every claim holds."""
+    """Measure; tells whether no claim misses."""
     report = Report(asdict(settings), json_path)
     if report.find(phase="crowd") is None:
         report.rows.clear()
@@ -81,7 +81,7 @@ class _Crowd:
         self._crowd, self._neighbour = Seen(), Seen()
 
     def run(self) -> None:
-        """The neighbour alone, then beside the crowd, of which every tenth part has a row."""
+        """Measure the neighbour alone, then beside the crowd, of which every tenth part has a row."""
         quiet = Seen()
         for _ in range(self._settings.quiet):
             self._ask("neighbour", quiet)
@@ -122,7 +122,7 @@ class _Crowd:
             self._over.wait(BETWEEN_S)
 
     def _ask(self, name: str, seen: Seen) -> bool:
-        """Ask, read to the first token, and leave; whether it came."""
+        """Ask, read to the first token, and leave; return whether it came."""
         began_s = time.perf_counter()
         connection = self._posted(name)
         try:
@@ -155,7 +155,7 @@ class _Crowd:
         return {"authorization": f"Bearer {self._keys[name]}"}
 
     def _read_slowly(self) -> None:
-        """A file of the page, again and again, byte by byte."""
+        """Read a file of the page, again and again, byte by byte."""
         while not self._over.is_set():
             connection = HTTPConnection(self._front.address, timeout=WAIT_S)
             try:

@@ -1,6 +1,6 @@
-"""`hocket bench gateway`: what an answer over HTTP takes beside the same answer by the plain client, in turn.
+"""`hocket bench gateway`: the time that an answer takes over HTTP beside the same answer by the plain client, in turn.
 
-A pair without a model, as of `hocket bench overhead`, and `hocket serve` before it, so that nothing but the way of each
+A pair without a model, as in `hocket bench overhead`, and `hocket serve` before it, so that nothing but the way of each
 token counts. The plain client and a bare HTTP client ask in turn.
 """
 
@@ -34,14 +34,14 @@ Asked = Callable[[str, int], list[float]]
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     answers: Annotated[int, Option("Answers by each client.", min=2)] = 100
     tokens: Annotated[int, Option("Tokens of each.", min=2)] = 200
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:
-    """Measure; returns whether every claim holds."""
+    """Measure; tells whether no claim misses."""
     report = Report(asdict(settings), json_path)
     if report.find(client="plain") is None:
         for row in _measured(settings):
@@ -70,7 +70,7 @@ def _measured(settings: Settings) -> list[Row]:
 
 @dataclass(frozen=True)
 class Front:
-    """A gateway that runs: its address, its process, and where people's keys are."""
+    """A running gateway: its address, its process, and where people's keys are."""
 
     address: str
     pid: int
@@ -79,7 +79,7 @@ class Front:
 
 @contextmanager
 def gateway_before(endpoint: str, *, people: bool = False, a_minute: int = 100_000) -> Iterator[Front]:
-    """A gateway before the daemon at an endpoint, a process of its own; with `people` it reads a file of keys."""
+    """Run a gateway before the daemon at an endpoint, as a process; with `people` it reads a file of keys."""
     with tempfile.TemporaryDirectory(prefix="hk") as folder:
         home = Home(Path(folder))
         port, keys = random.SystemRandom().choice(FIRST_PORTS), home.at / "people.json"
@@ -109,13 +109,13 @@ def _row(name: str, answers: Sequence[Sequence[float]]) -> Row:
 
 
 def _plain(client: Client, question: str, seed: int, tokens: int) -> list[float]:
-    """Seconds from the question to each token."""
+    """Return the seconds from the question to each token."""
     began_s = time.perf_counter()
     return [time.perf_counter() - began_s for _ in client.ask(question, seed=seed, max_tokens=tokens, temperature=1.0)]
 
 
 def _over_http(address: str, question: str, seed: int, tokens: int) -> list[float]:
-    """The same over a connection of its own."""
+    """Return the seconds from the question to each token over HTTP, on a connection of its own."""
     messages = [{"role": "user", "content": question}]
     body = {"model": "hocket", "messages": messages, "stream": True, "seed": seed, "max_tokens": tokens}
     body |= {"temperature": 1.0}

@@ -31,14 +31,14 @@ Outcome = Literal["ran", "skipped", "failed"]
 
 @dataclass(frozen=True)
 class Trial:
-    """A benchmark in small: its command behind `hocket bench`, and the corpora that it reads."""
+    """A benchmark in small: its command after `hocket bench`, and the corpora that it reads."""
 
     command: str
     needs: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
-        """Such as "aggregation", or "figure 6"."""
+        """The name, such as "aggregation" or "figure 6"."""
         words = shlex.split(self.command)
         return " ".join(words[: 2 if words[0] == "figure" else 1])
 
@@ -91,7 +91,7 @@ TRIALS = (  # the slow ones first
 
 @dataclass(frozen=True)
 class Ran:
-    """How a trial went; `why` says what it lacks or what went wrong."""
+    """The outcome of a trial; `why` says what it lacks or what went wrong."""
 
     name: str
     outcome: Outcome
@@ -102,7 +102,7 @@ class Ran:
 
 
 def run(data: Path, trials: Sequence[Trial], show: Callable[[Ran], None]) -> list[Ran]:
-    """Run them, two at a time, and show each as it ends; in the order of `trials`. Ctrl-C ends those that run."""
+    """Run the trials, two at a time, show each as it ends, and return them in order. Ctrl-C ends those that run."""
     running: set[subprocess.Popen[str]] = set()
     with ThreadPoolExecutor(AT_ONCE) as pool:
         going = {pool.submit(_run, data, trial, running): trial for trial in trials}
@@ -121,7 +121,7 @@ def run(data: Path, trials: Sequence[Trial], show: Callable[[Ran], None]) -> lis
 
 
 def summary(ran: Sequence[Ran], seconds: float) -> str:
-    """All of it as JSON."""
+    """Return all results as JSON."""
     failed = sum(one.outcome == "failed" for one in ran)
     whole = {"seconds": round(seconds, 1), "failed": failed, "benchmarks": [asdict(one) for one in ran]}
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
@@ -151,7 +151,7 @@ def _words(trial: Trial, data: Path, folder: Path) -> Iterator[str]:
 
 
 def _ended(words: Sequence[str], running: set[subprocess.Popen[str]]) -> tuple[int | None, str]:
-    """The exit status, None where it had to be ended, and what it said of faults."""
+    """Return the exit status, None if it had to be ended, and what it said of faults."""
     with subprocess.Popen(
         words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
@@ -168,7 +168,7 @@ def _ended(words: Sequence[str], running: set[subprocess.Popen[str]]) -> tuple[i
 
 
 def _claims(folder: Path) -> tuple[int, int]:
-    """How many claims a run came to, and how many of them miss."""
+    """Return how many claims a run came to, and how many of them miss."""
     report = next(iter(sorted(folder.glob("*.json"))), None)
     claims = json.loads(report.read_text(encoding="utf-8"))["claims"] if report else []
     return len(claims), sum(claim["holds"] is False for claim in claims)

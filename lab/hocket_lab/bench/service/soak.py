@@ -41,7 +41,7 @@ CALM_S = 40.0  # until the cloud has let go of those that vanished
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     minutes: Annotated[float, Option("How long.", min=0.1)] = 10.0
     devices: Annotated[int, Option("Scripted devices.", min=1)] = 4
@@ -51,7 +51,7 @@ class Settings:
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:
-    """Run from the beginning to the end, unless the report has it whole; returns whether every claim holds."""
+    """Run from the beginning to the end, unless the report has it whole; tells whether no claim misses."""
     report = Report(asdict(settings), json_path)
     if report.find(fault="calm") is None:
         report.rows.clear()
@@ -70,7 +70,7 @@ def run(settings: Settings, json_path: Path | None) -> bool:
 
 
 class _Soak:
-    """One run: a row for each fault, with the daemons' memory behind it."""
+    """A run: a row for each fault, with the daemons' memory after it."""
 
     def __init__(
         self, report: Report, pair: BenchPair, client: Client, expected: list[list[int]], settings: Settings
@@ -90,7 +90,7 @@ class _Soak:
         }
 
     def run(self) -> None:
-        """Faults until the time is over, then calm, in which everything must be right again."""
+        """Cause faults until the time is over, then calm, in which everything must be right again."""
         try:
             with self._asking() as real:
                 self._fill_rows()
@@ -101,7 +101,7 @@ class _Soak:
             self._fleet.close()
 
     def _fill_rows(self) -> None:
-        """As many sessions at once as there ever are: a model's rows take their memory when they are first wanted."""
+        """Run as many sessions at once as there ever are: a model's rows take their memory when first wanted."""
         many = self._new_fleet(MANY_TIMES * self._settings.devices)
         try:
             many.drive(BETWEEN_S[1])
@@ -135,7 +135,7 @@ class _Soak:
         self._report.add({"minutes": minutes, "fault": fault, **sizes, **counts, **more})
 
     def _check_calm(self, real: RealDevice) -> None:
-        """Behind the faults the pair answers as before them, both sides together."""
+        """Check that after the faults the pair answers as before them, both sides together."""
         wrong = 0
         for seed, ids in enumerate(self._expected):
             done = answer(self._client, seed)
@@ -167,7 +167,7 @@ class _Soak:
             os.kill(pid, signal.SIGCONT)
 
     def _leave(self) -> None:
-        """Another client of the device asks, reads one token, and goes."""
+        """Ask as another client of the device, read one token, and leave."""
         with self._pair.client("device") as client:
             stream = client.ask(self._random.choice(QUESTIONS), max_tokens=100, ignore_eos=True)
             try:
@@ -177,7 +177,7 @@ class _Soak:
 
 
 def claim(report: Report) -> None:
-    """Flat memory, no failed or different answer, and nothing left over."""
+    """Claim flat memory, no failed or different answer, and nothing left over."""
     faults = [row for row in report.rows if row["fault"] != "calm"]
     calm = report.rows[-1]
     quarter = max(1, len(faults) // 4)

@@ -1,7 +1,8 @@
 """`hocket bench aggregation`: ms per token and time to first token of the running pair over emulated round trips.
 
 The forward pass is held at a given time on both sides, so that the comparison is of the method and not of two shared
-cores; figures without the hold stand beside. Prompts: the first 30 long paragraphs of WikiText-2's test split.
+cores. Figures without the hold are shown as well. The prompts are the first 30 long paragraphs of WikiText-2's test
+split.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ SETTLE_S = 6.0  # several of the link's pings
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     rtts_ms: Annotated[Sequence[int], Option("Emulated round trips, ms.", name="--rtt", min=0)] = (0, 100, 300)
     systems: Annotated[Sequence[str], Option("Ways of aggregation.", choices=METHODS)] = (
@@ -54,7 +55,7 @@ class Settings:
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
-    """Measure every cell that is not in the report yet; returns whether every claim holds."""
+    """Measure every cell that is not in the report yet; tells whether no claim misses."""
     read = {"inputs": inputs(data, settings.prompts, settings.corpus_articles)}
     report = Report(asdict(settings) | read, json_path)
     prompts = fixed_prompts(data, settings.prompts)
@@ -79,20 +80,20 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
 
 
 def fixed_prompts(data: Path, number: int) -> list[str]:
-    """The first 200 characters of each of the first paragraphs of WikiText-2 test with at least 400 characters."""
+    """Return the first 200 characters of the first paragraphs of WikiText-2 test with at least 400 characters."""
     lines = _lines(data, "wikitext2/wiki.test.raw")
     long = [line for line in lines if len(line) >= PARAGRAPH_CHARS and not line.startswith("=")]
     return [line[:PROMPT_CHARS] for line in long[:number]]
 
 
 def articles(data: Path, number: int) -> list[str]:
-    """The first long paragraphs of WikiText-2's validation split, as documents."""
+    """Return the first long paragraphs of WikiText-2's validation split, as documents."""
     lines = _lines(data, "wikitext2/wiki.valid.raw")
     return [line for line in lines if len(line) >= PARAGRAPH_CHARS and not line.startswith("=")][:number]
 
 
 def inputs(data: Path, prompts: int, documents: int) -> Mapping[str, Value]:
-    """Digests of so many prompts and articles."""
+    """Return digests of so many prompts and articles."""
     return {"prompts": digest(fixed_prompts(data, prompts)), "articles": digest(articles(data, documents))}
 
 
@@ -145,7 +146,7 @@ def _cell(pair: BenchPair, settings: Settings, prompts: Sequence[str], cell: Row
 
 
 def _settle(cell: Row) -> None:
-    """The device's measured round trip must be the new one before the first question."""
+    """Wait until the device has measured the new round trip, before the first question."""
     if cell["system"] not in ALONE:
         time.sleep(SETTLE_S)
 

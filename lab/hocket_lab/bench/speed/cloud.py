@@ -29,7 +29,7 @@ VLLM_DEVICES, VLLM_DRAFTS_S, VLLM_GAP_MS = 32, 1500.0, 100.0
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     shapes: Annotated[Sequence[str], Option(f"Shapes of models: {', '.join(SHAPES)}.")] = ("1.5B",)
     engines: Annotated[Sequence[str], Option(f"Engines: {', '.join(ENGINES)}.")] = ("auto",)
@@ -39,7 +39,7 @@ class Settings:
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:
-    """Measure what is not in the report yet; returns whether every claim holds. Raises BadRequest, Unavailable."""
+    """Measure what is not in the report yet; tells whether no claim misses. Raises BadRequest, Unavailable."""
     _check(settings)
     report = Report(asdict(settings), json_path)
     for shape in settings.shapes:

@@ -1,4 +1,4 @@
-"""`hocket bench determinism`: how often who shares the batch, or the precision, changes a token.
+"""`hocket bench determinism`: how often the precision, or the other sessions of a batch, change a token.
 
 Every session decodes the same prefixes by itself and beside all others; its token is drawn from either with one noise,
 so a difference counts once and does not spread. Promised to be none in float32 on a CPU; otherwise it is measured.
@@ -31,7 +31,7 @@ EXACT = "float32"
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     precisions: Annotated[Sequence[str], Option("As in [model] dtype.")] = ("float32", "bfloat16", "float16")
     sessions: Annotated[int, Option("Sessions that share a batch.", min=2)] = 9
@@ -41,7 +41,7 @@ class Settings:
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:
-    """Measure what is not in the report yet; returns whether every claim holds."""
+    """Measure what is not in the report yet; tells whether no claim misses."""
     report = Report(asdict(settings), json_path)
     missing = [name for name in settings.precisions if report.find(precision=name) is None]
     expected: list[list[int]] = []
@@ -71,7 +71,7 @@ def run(settings: Settings, json_path: Path | None) -> bool:
 def tokens_of(
     model: TransformersModel, settings: Settings, given: Sequence[list[int]]
 ) -> tuple[list[list[int]], list[list[int]]]:
-    """Each session's tokens by itself and beside all others; prefixes are those of `given`, or its own where empty."""
+    """Return each session's tokens by itself and beside all others, after prefixes of `given`, or its own if empty."""
     readings = _readings(model, settings)
     alone: list[list[int]] = [[] for _ in readings]
     beside: list[list[int]] = [[] for _ in readings]
@@ -88,7 +88,7 @@ def tokens_of(
 
 
 def _readings(model: TransformersModel, settings: Settings) -> list[SequenceGroup]:
-    """Sessions of one to three passages of different lengths."""
+    """Return sessions of one to three passages of different lengths."""
     rng = random.Random(settings.seed)
 
     def text(words: int) -> str:

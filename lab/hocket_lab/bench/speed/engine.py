@@ -36,7 +36,7 @@ QWEN2 = Qwen2Config(  # the shape of Qwen2.5-1.5B
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     rows: Annotated[Sequence[int], Option("Rows that decode together, of two for each session.", min=1)] = (2, 8, 32)
     lengths: Annotated[Sequence[int], Option("Tokens in each row.", min=1)] = (128, 512)
@@ -44,7 +44,7 @@ class Settings:
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:
-    """Measure what is not in the report yet; returns whether every claim holds."""
+    """Measure what is not in the report yet; tells whether no claim misses."""
     report = Report(asdict(settings), json_path)
     cells = [(rows, length) for rows in settings.rows for length in settings.lengths]
     missing = [cell for cell in cells if report.find(rows=cell[0], length=cell[1]) is None]
@@ -73,7 +73,7 @@ def _bare(folder: str) -> PreTrainedModel:
 
 @torch.inference_mode()
 def _compare(model: TransformersModel, bare: PreTrainedModel, rows: int, length: int, steps: int) -> Row:
-    """Processor milliseconds of both and their ratio: medians over pairs of steps."""
+    """Return processor milliseconds of both and their ratio: medians over pairs of steps."""
     taken, before = model.slots.take(rows), [[7] * (length - 1)] * rows
     model.read([Segment(taken, before)])
     cache = DynamicCache(config=bare.config)
@@ -120,7 +120,7 @@ def _claim_gpu(report: Report, steps: int) -> None:
 
 
 def over_memory(config: Qwen2Config, steps: int) -> float:
-    """A decode step of a model of random weights, over the time in which its weights can be copied."""
+    """Return the time of a decode step of a model of random weights over that of copying its weights."""
     with tempfile.TemporaryDirectory(prefix="hocket-") as folder:
         TransformersModel(ModelSettings(name=BUNDLED, slots=1), "cloud").tokenizer.save_pretrained(folder)
         Qwen2ForCausalLM(config).bfloat16().save_pretrained(folder)
@@ -132,7 +132,7 @@ def over_memory(config: Qwen2Config, steps: int) -> float:
 
 
 def copied_bytes_per_s(device: torch.device) -> float:
-    """Bytes read and written each second by copying within the device's memory."""
+    """Return the bytes read and written each second by copying within the device's memory."""
     source = torch.zeros(1 << (28 if device.type == "cuda" else 24), dtype=torch.uint8, device=device)
     target = torch.empty_like(source)
 

@@ -37,7 +37,7 @@ TOKEN = 7
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     model: Annotated[str, Option("Folder of the float weights; none leaves transformers out.")] = str(place("smollm2"))
     files: Annotated[Sequence[str], Option("GGUF files; the first is the pair's.")] = (
@@ -52,7 +52,7 @@ class Settings:
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
-    """Measure every cell that is not in the report yet; returns whether every claim holds."""
+    """Measure every cell that is not in the report yet; tells whether no claim misses."""
     report = Report(asdict(settings) | {"inputs": dict(inputs(data, settings.prompts, 40))}, json_path)
     for threads in settings.threads:
         for kind in _kinds(settings):
@@ -110,7 +110,7 @@ def _by_itself(model: LanguageModel, rows: int, settings: Settings) -> Row:
 
 
 def _beside(model: GGUFModel, file: Path, rows: int, threads: int, settings: Settings) -> Row:
-    """Ours and llama.cpp's own loop in turn: medians, and the median ratio of a pair of steps."""
+    """Run ours and llama.cpp's own loop in turn; return medians, and the median ratio of a pair of steps."""
     peer = LlamaLoop(file, rows, settings.length + settings.steps + 2, threads, model.prefill_tokens)
     taken = model.slots.take(rows)
     prompt_s, peer_prompt_s = _prompt_s(model, taken[0], settings.length), peer.prompt_s(settings.length)
@@ -137,7 +137,7 @@ def _fill(model: LanguageModel, taken: list[int], length: int) -> None:
 
 
 def _prompt_s(model: LanguageModel, row: int, length: int) -> float:
-    """Seconds for a prompt of `length` tokens in parts as the daemon reads them."""
+    """Return the seconds for a prompt of `length` tokens in parts as the daemon reads them."""
     model.slots.roll_back(row, 0)
     parts = [min(model.prefill_tokens, length - at) for at in range(0, length, model.prefill_tokens)]
     return sum(_seconds(lambda part=part: model.read([Segment([row], [[TOKEN] * part])])) for part in parts)  # type: ignore[misc]
@@ -150,7 +150,7 @@ def _seconds(job: Callable[[], object]) -> float:
 
 
 def _pair(report: Report, data: Path, settings: Settings) -> None:
-    """Both sides alone at the same time, then together; documents' KV is stored by a first round."""
+    """Measure both sides alone at the same time, then together; documents' KV is stored by a first round."""
     prompts = fixed_prompts(data, settings.prompts)
     with bench_pair(stored=True, model={"name": settings.files[0]}) as pair:
         share_out(pair, documents_of(data, 40))
@@ -196,7 +196,7 @@ def _ms_per_token(runs: Sequence[Run]) -> float:
 
 
 def claim(report: Report) -> None:
-    """Each step beside its peer, half precision beside float32, and the pair beside the slower side."""
+    """Claim limits of each step over its peer, half precision over float32, and the pair over the slower side."""
     report.claims.clear()
     for row in report.rows:
         if row["ratio"] is not None and row["engine"] != "pair":

@@ -46,7 +46,7 @@ TOKEN = 7
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     shapes: Annotated[Sequence[str], Option(f"Shapes of models: {', '.join(SHAPES)}.")] = ("1.5B",)
     rows: Annotated[Sequence[int], Option("Rows that decode together, of two for each session.", min=1)] = (
@@ -61,7 +61,7 @@ class Settings:
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:
-    """Measure what is not in the report yet; returns whether every claim holds. Raises BadRequest."""
+    """Measure what is not in the report yet; tells whether no claim misses. Raises BadRequest."""
     if unknown := [shape for shape in settings.shapes if shape not in SHAPES]:
         raise BadRequest(f"there is no shape {unknown[0]}", f"use some of: {', '.join(SHAPES)}")
     report = Report(asdict(settings), json_path)
@@ -76,7 +76,7 @@ def run(settings: Settings, json_path: Path | None) -> bool:
 
 
 def measured(config: Qwen2Config, settings: Settings) -> list[Row]:
-    """A row for each number of rows, one for a pass with a part of a prompt beside, and one for a prompt alone."""
+    """Return a row for each number of rows, one for a pass with part of a prompt beside, and one for a prompt alone."""
     model = _model(config, settings)
     passes = _Passes(model, settings)
     about: Row = {
@@ -91,7 +91,7 @@ def measured(config: Qwen2Config, settings: Settings) -> list[Row]:
 
 
 class _Passes:
-    """Rows of equal length, and one beside them that is empty; both again so behind each pass."""
+    """Passes over rows of equal length, and one row beside them that is empty; all are restored after each pass."""
 
     def __init__(self, model: TransformersModel, settings: Settings) -> None:
         self._model, self._length, self._steps = model, settings.length, settings.steps
@@ -101,14 +101,14 @@ class _Passes:
             model.read([segment])
 
     def step_ms(self, rows: int, beside: int = 0) -> float:
-        """One token for so many rows, and `beside` them so many of a prompt, in one pass."""
+        """Return the ms of a pass with one token for each of `rows` rows, and `beside` tokens of a prompt."""
         groups = [self._rows[at : min(at + 2, rows)] for at in range(0, rows, 2)]
         segments = [Segment(group, [[TOKEN]] * len(group)) for group in groups]
         part = [Segment([self._other], [[TOKEN] * beside])] if beside else []
         return self._timed_ms(lambda: self._model.read([*segments, *part]))
 
     def prompt_ms(self, tokens: int) -> float:
-        """A prompt alone, in its parts."""
+        """Return the ms of a prompt alone, in its parts."""
 
         def read() -> None:
             for segment in in_passes([self._other], [[TOKEN] * tokens], self._model.prefill_tokens):
@@ -137,7 +137,10 @@ def _model(config: Qwen2Config, settings: Settings) -> TransformersModel:
 
 
 def save(config: Qwen2Config, folder: str) -> None:
-    """Random weights; logits of about SPREAD, since a normed state of this width meets rows of an embedding of 0.02."""
+    """Save a model of random weights.
+
+    Its logits are of about SPREAD, since a normed state of this width meets rows of an embedding of 0.02.
+    """
     AutoTokenizer.from_pretrained(place_of(BUNDLED, "cloud")).save_pretrained(folder)
     _widen(Path(folder) / "tokenizer.json", config.vocab_size)
     torch.manual_seed(0)

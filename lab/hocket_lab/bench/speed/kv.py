@@ -35,7 +35,7 @@ COMPUTE_S, POLL_S = 600.0, 0.2
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     tokens: Annotated[Sequence[int], Option("Lengths of the passages.", min=1)] = (16, 64, 256)
     questions: Annotated[int, Option("How many questions.", min=1)] = 30
@@ -44,7 +44,7 @@ class Settings:
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
-    """Measure every cell that is not in the report yet; returns whether every claim holds."""
+    """Measure every cell that is not in the report yet; tells whether no claim misses."""
     read = {"inputs": inputs(data, settings.questions, TEXTS * 2 * settings.passages)}
     report = Report(asdict(settings) | read, json_path)
     cells = [(stored, tokens) for stored in (False, True) for tokens in settings.tokens]
@@ -90,7 +90,7 @@ def _measure(report: Report, data: Path, settings: Settings, cell: tuple[bool, i
 
 
 def passages(data: Path, number: int, tokens: int) -> list[str]:
-    """`number` different texts of about `tokens` tokens of the bundled models, from WikiText-2's validation split."""
+    """Return `number` different texts of about `tokens` of the bundled models, from WikiText-2's validation split."""
     tokenizer = TransformersModel(ModelSettings(name=BUNDLED, slots=1), "device").tokenizer
     ids = tokenizer("\n".join(articles(data, TEXTS * number)), add_special_tokens=False)["input_ids"]
     starts = range(0, len(ids) - tokens, max(tokens, len(ids) // number))
@@ -98,7 +98,7 @@ def passages(data: Path, number: int, tokens: int) -> list[str]:
 
 
 def wait_computed(pair: BenchPair, side: str, number: int) -> None:
-    """Until a side's store holds `number` documents. Raises DeadlineExceeded."""
+    """Wait until a side's store holds `number` documents. Raises DeadlineExceeded."""
     deadline = Deadline.after(COMPUTE_S)
     while not deadline.passed:
         if len(list(pair.stored(side).glob("*.kv"))) >= number:

@@ -25,7 +25,7 @@ MIN_HZ = 0.1  # a message every ten seconds
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     rtts_ms: Annotated[Sequence[float], Option("Round trips to emulate, ms.", name="--rtt", min=0)] = (0, 30, 100, 300)
     rates_hz: Annotated[Sequence[float], Option("Messages per second.", name="--rate", min=MIN_HZ)] = (10, 100, 1000)
@@ -33,7 +33,7 @@ class Settings:
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:
-    """Measure; returns whether every claim holds."""
+    """Measure; tells whether no claim misses."""
     report = Report(asdict(settings) | {"bytes": MESSAGE_BYTES}, json_path)
     cells = [(rtt, rate) for rtt in settings.rtts_ms for rate in settings.rates_hz]
     todo = [cell for cell in cells if report.find(rtt_ms=cell[0], rate_hz=cell[1]) is None]
@@ -52,7 +52,10 @@ def run(settings: Settings, json_path: Path | None) -> bool:
 
 
 def _one_way_excess_ms(rtt_ms: float, rate_hz: float, messages: int) -> list[float]:
-    """Half of what each of `messages` echoes took beyond the set round trip, sent at `rate_hz` without waiting."""
+    """Return half of what each echo took beyond the set round trip, in ms.
+
+    `messages` are sent at `rate_hz` without waiting.
+    """
     with (
         _echo() as port,
         start("127.0.0.1:0", f"127.0.0.1:{port}", Conditions.symmetric(rtt_ms / 1000)) as link,
@@ -76,7 +79,7 @@ def _send(client: socket.socket, rate_hz: float, messages: int, sent_s: list[flo
 
 
 def _arrivals(client: socket.socket, messages: int) -> Iterator[float]:
-    """When the last byte of each message was there."""
+    """Yield the time at which the last byte of each message was there."""
     size = whole = 0
     while whole < messages:
         size += len(client.recv(65536))
@@ -88,7 +91,7 @@ def _arrivals(client: socket.socket, messages: int) -> Iterator[float]:
 
 @contextmanager
 def _echo() -> Iterator[int]:
-    """A server that sends one connection's bytes back; gives its port."""
+    """Run a server that sends one connection's bytes back; yield its port."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(WAIT_S)
         thread = threading.Thread(target=_serve, args=(listener,))

@@ -34,7 +34,7 @@ DOCUMENTS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     devices: Annotated[Sequence[int], Option("Scripted devices.", min=1)] = (1, 4, 16)
     hold_ms: Annotated[
@@ -46,7 +46,7 @@ class Settings:
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:
-    """Measure what is not in the report yet; returns whether every claim holds."""
+    """Measure what is not in the report yet; tells whether no claim misses."""
     report = Report(asdict(settings), json_path)
     for hold_ms in settings.hold_ms:
         missing = [n for n in settings.devices if report.find(hold_ms=hold_ms, devices=n) is None]
@@ -94,9 +94,10 @@ def _measure(pair: BenchPair, client: Client, alone: list[list[int]], devices: i
 
 
 class RealDevice:
-    """Asks the real device daemon one question after the other until stopped, and compares with the ids alone.
+    """A client that asks the real device daemon one question after the other, until stopped.
 
-    An answer with steps alone is compared with nothing; one that ends in an error counts as failed.
+    It compares the ids with those of the pair alone. An answer with steps alone is compared with nothing; one that ends
+    in an error counts as failed.
     """
 
     def __init__(self, client: Client, expected: list[list[int]]) -> None:
@@ -108,7 +109,7 @@ class RealDevice:
         threading.Thread(target=self._run, daemon=True).start()
 
     def stop(self) -> None:
-        """Wait for the answer under way. Raises whatever else than a HocketError ended the asking before."""
+        """Stop asking, and wait for the answer under way. Raises whatever but a HocketError ended the asking before."""
         self._stop.set()
         self._ended.result()
 
@@ -134,13 +135,13 @@ class RealDevice:
 
 
 def answer(client: Client, seed: int) -> Done:
-    """What the pair answers to the real device's question number `seed`."""
+    """Return the pair's answer to the real device's question number `seed`."""
     asked = client.ask(QUESTIONS[seed], seed=seed, temperature=1.0, documents=1, max_tokens=16, ignore_eos=True)
     return asked.result()
 
 
 def claim(report: Report, settings: Settings) -> None:
-    """The targets, each for every hold."""
+    """Claim the targets, each for every hold."""
     for hold_ms in settings.hold_ms:
         few, many = (report.find(hold_ms=hold_ms, devices=n) for n in (min(settings.devices), max(settings.devices)))
         assert few is not None
@@ -164,7 +165,7 @@ def claim(report: Report, settings: Settings) -> None:
 
 
 def _speed_up(few: Row, many: Row) -> tuple[float | str, bool | None]:
-    """What is measured and whether it holds; a number of devices is not compared with itself."""
+    """Return what is measured and whether it holds; a number of devices is not compared with itself."""
     if few is many:
         return "one number of devices", None
     slow, fast = (float(row["drafts_per_s"] or 0) for row in (few, many))
@@ -180,6 +181,6 @@ def ingest(pair: BenchPair) -> None:
 
 
 def memory_mib(pid: int) -> float:
-    """Resident memory of a process."""
+    """Return the resident memory of a process, in MiB."""
     pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20

@@ -32,13 +32,13 @@ SIDES: tuple[Side, ...] = ("device", "cloud")
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     tokens: Annotated[int, Option("Tokens to exchange.", min=10)] = 1000
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:
-    """Measure; returns whether every claim holds."""
+    """Measure; tells whether no claim misses."""
     report = Report(asdict(settings) | {"vocabularies": list(VOCABULARIES), "wire_mass": WIRE_MASS}, json_path)
     for vocabulary in VOCABULARIES:
         if report.find(vocabulary=vocabulary) is None:
@@ -62,14 +62,14 @@ def run(settings: Settings, json_path: Path | None) -> bool:
 
 @contextmanager
 def bare_pair(vocabulary: int) -> Iterator[Client]:
-    """A client of two bare sides."""
+    """Run two bare sides, and yield a client of them."""
     with bare_device(vocabulary) as at, Client(at, connect_s=START_S) as client:
         yield client
 
 
 @contextmanager
 def bare_device(vocabulary: int) -> Iterator[str]:
-    """The endpoint of the device of two bare sides."""
+    """Run two bare sides, and yield the endpoint of the device."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hk")))
         for side in SIDES:
@@ -88,7 +88,7 @@ def bare_device(vocabulary: int) -> Iterator[str]:
 
 
 def _gaps(client: Client, tokens: int) -> list[float]:
-    """Seconds between the tokens of one answer, as its reader has them."""
+    """Return the seconds between the tokens of one answer, as its reader has them."""
     came_s = [time.perf_counter() for _ in client.ask("?", max_tokens=tokens, temperature=1.0, top_p=1.0)]
     return [later - earlier for earlier, later in pairwise(came_s)]
 

@@ -38,7 +38,7 @@ PASS_MS = 25.0
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     rejections: Annotated[int, Option("Rejections of each way.", min=5)] = 200
     layers: Annotated[int, Option("Layers of the model.", min=1)] = 16
@@ -47,7 +47,7 @@ class Settings:
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:
-    """Measure what is not in the report yet; returns whether every claim holds."""
+    """Measure what is not in the report yet; tells whether no claim misses."""
     report = Report(asdict(settings), json_path)
     missing = [way for way in WAYS if report.find(way=way) is None]
     if missing:
@@ -88,7 +88,7 @@ def _pass_s(model: TransformersModel) -> float:
 
 
 def _gaps_s(model: TransformersModel, settings: Settings, way: str, pass_s: float) -> list[float]:
-    """Seconds from each rejection to the start of the pass that follows; passes that had ended before do not count."""
+    """Return the seconds from each rejection to the start of the next pass; passes that had ended do not count."""
     rng = random.Random(settings.seed)
     group = _read(model)
     gaps_s: list[float] = []

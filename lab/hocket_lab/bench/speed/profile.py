@@ -1,6 +1,6 @@
 """`hocket bench profile`: predicted against measured decode time of the running pair, while other processes load cores.
 
-The offline stage runs once per measurement, on the idle pair; the load begins behind it, so that only the runtime stage
+The offline stage runs once per measurement, on the idle pair; the load begins after it, so that only the runtime stage
 can follow it. The daemons compare each step with what was predicted just before. The sides answer in turn, each by
 itself, as on machines of their own, or together on the cores of this one. The model is the bundled one, or a larger one
 of random weights on both sides: the longer a step takes, the less of that is chance.
@@ -45,7 +45,7 @@ NOTES = {f"note-{n}.txt": f"The boat number {n} sails at {n + 6} o'clock from pi
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     model: Annotated[Literal["bundled", "large"], Option("The bundled models, or a large one of random weights.")] = (
         "bundled"
@@ -59,7 +59,7 @@ class Settings:
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:
-    """Measure every load that is not in the report yet; returns whether every claim holds."""
+    """Measure every load that is not in the report yet; tells whether no claim misses."""
     report = Report(asdict(settings), json_path)
     for load in settings.loads:
         if report.find(load=load, side=SIDES[-1]) is None:
@@ -89,7 +89,7 @@ def _measure(settings: Settings, load: int) -> list[Row]:
 
 
 def _model(settings: Settings, folder: str) -> dict[str, float | str]:
-    """What the daemons' [model] says; a large one is written into `folder`."""
+    """Return the daemons' [model] settings; a large model is written into `folder`."""
     if settings.model == "bundled":
         return {}
     save_random_model(Path(folder), width=WIDTH, layers=LAYERS, seed=0)
@@ -126,7 +126,7 @@ def _status(client: Client) -> dict[str, float]:
 
 @contextmanager
 def _busy(processes: int) -> Iterator[None]:
-    """So many processes that count for ever, gone afterwards, and with this one if it is killed."""
+    """Run that many processes that count for ever; they end afterwards, or with this one if it is killed."""
     with ExitStack() as stack:
         for _ in range(processes):
             process = stack.enter_context(subprocess.Popen([sys.executable, "-c", BUSY, str(os.getpid())]))

@@ -32,7 +32,7 @@ MIXED_ROWS, MAX_MORE_MS = 32, 10.0  # beside which a prompt is read
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; figures of other settings are never mixed in."""
+    """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     models: Annotated[Sequence[str], Option(f"Models by name or folder, or shapes: {', '.join(SHAPES)}.")] = (BUNDLED,)
     rows: Annotated[Sequence[int], Option("Rows that decode together.", min=1)] = (1, 8, MIXED_ROWS, MANY)
@@ -43,7 +43,7 @@ class Settings:
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:
-    """Measure what is not in the report yet; returns whether every claim holds. Raises BadConfiguration, BadRequest."""
+    """Measure what is not in the report yet; tells whether no claim misses. Raises BadConfiguration, BadRequest."""
     check_version()
     if settings.length + settings.prompt + settings.steps > 4096:
         raise BadRequest("rows and prompts are too long together", "lower --length or --prompt")
@@ -69,14 +69,14 @@ def _measured(model: str, settings: Settings) -> list[tuple[int, float, float, f
 
 
 def _alone(measure: object, place: str, settings: Settings) -> list[float]:
-    """In a process that ends behind it: two engines in one share what they should not."""
+    """Measure in a process that ends afterwards: two engines in one share what they should not."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         found: list[float] = pool.apply(measure, (place, settings))  # type: ignore[arg-type]
     return found
 
 
 def bare_ms(place: str, settings: Settings) -> list[float]:
-    """Of each number of requests, vLLM's step."""
+    """Return the ms of vLLM's step for each number of requests."""
     prepare(ModelSettings().compute_threads)
     from vllm import SamplingParams
     from vllm.engine.arg_utils import EngineArgs
@@ -104,7 +104,7 @@ def bare_ms(place: str, settings: Settings) -> list[float]:
 
 
 def rows_ms(place: str, settings: Settings) -> list[float]:
-    """Of each number of rows a step, and at the end one of MIXED_ROWS with parts of a prompt beside."""
+    """Return the ms of a step for each number of rows, and last of MIXED_ROWS with parts of a prompt beside."""
     from hocket_daemon.engine.backends.vllm.vllm_model import VllmModel
 
     slots = max(*settings.rows, MIXED_ROWS) + 1

@@ -55,7 +55,7 @@ PUBLISHED = {
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is set; each figure is over `draws` distributions."""
+    """Settings of the benchmark; each figure is over `draws` distributions."""
 
     vocabularies: Annotated[Sequence[int], Option("Sizes of the vocabulary.", min=1, max=codec.VOCABULARY_LIMIT)] = (
         50_272,
@@ -85,7 +85,7 @@ def run(settings: Settings, json_path: Path | None) -> bool:
 
 
 def made(shape: str, vocabulary: int, rng: np.random.Generator) -> Vector:
-    """A distribution of the shape as a model gives it, [vocabulary], summing to 1."""
+    """Return a distribution of the shape as a model gives it, [vocabulary], summing to 1."""
     ranks = np.arange(vocabulary, dtype=float)
     tail = 1 / (ranks + 1)
     head = rng.uniform(0.4, 0.75) ** ranks
@@ -94,7 +94,7 @@ def made(shape: str, vocabulary: int, rng: np.random.Generator) -> Vector:
 
 
 def message_of(head: Distribution, token: int, step: int) -> messages.Draft:
-    """A draft as a session in its middle sends it."""
+    """Return a draft as a session in its middle sends it."""
     return messages.Draft(
         session=os.urandom(16), epoch=0, step=step, prefix=(1 << 63) + step, confirmed=step, digest=(1 << 63) + step,
         token=token, log_h=1.2345, decode_s=0.0251234, likelihoods=None, payload=codec.encode(head),
@@ -102,14 +102,14 @@ def message_of(head: Distribution, token: int, step: int) -> messages.Draft:
 
 
 def framed_bytes(frames: Sequence[bytes], more: int = 0) -> int:
-    """Bytes of a message's frames on the wire (ZMTP 3), each with `more` bytes of encryption."""
+    """Return the bytes of a message's frames on the wire (ZMTP 3), each with `more` bytes of encryption."""
     bodies = [len(frame) + more for frame in frames]
     return sum(body + (2 if body < 256 else 9) for body in bodies)
 
 
 @dataclass(frozen=True)
 class _Cost:
-    """One draft: ids, bytes of distribution and token id, of the message on the wire, of the encrypted one, µs."""
+    """A draft: ids, bytes of distribution and token id, of the message on the wire, of the encrypted one, µs."""
 
     ids: int
     bare: int
@@ -161,7 +161,7 @@ def _decoded(frames: Sequence[bytes]) -> Distribution:
 
 
 def _aggregation(settings: Settings, size: int) -> Row:
-    """One aggregation of two distributions of `size` ids each, half of them common."""
+    """Measure aggregations of two distributions of `size` ids each, half of them common."""
     rng = np.random.default_rng(settings.seed)
     times = [
         _aggregate(step, *(truncate(_on(rng, size, at), 1.0) for at in (0, size // 2)))
@@ -181,7 +181,7 @@ def _on(rng: np.random.Generator, size: int, first: int) -> Vector:
 
 
 def _published(vocabulary: int, mass: float, shape: str) -> Row:
-    """The published code's figures, where there are any: they are theirs, not measured here."""
+    """Return the published code's figures, where there are any: they are theirs, not measured here."""
     theirs = PUBLISHED.get((vocabulary, shape)) if mass == 0.8 else None
     names = ("published_ids", "published_bytes", "published_codec_us", "published_aggregate_us")
     return dict(zip(names, theirs or (None,) * 4, strict=True))

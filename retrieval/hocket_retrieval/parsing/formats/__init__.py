@@ -1,1 +1,1 @@
-"""What files of each kind say, from their bytes alone; knows neither files nor stores."""
+"""Readers for files of each kind, from their bytes alone; they know neither files nor stores."""

@@ -1,4 +1,4 @@
-"""What a file says, section by section, and what went unread of it."""
+"""The text of a file, section by section, and a notice of what was not read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Section(NamedTuple):
 
 
 class Content(NamedTuple):
-    """`notice` is a line for people, empty where all was read."""
+    """The title and the sections of a file. `notice` is a line for people, empty where all was read."""
 
     title: str
     sections: Sequence[Section]
@@ -35,5 +35,5 @@ def below(place: str, sections: Iterable[Section]) -> Iterator[Section]:
 
 
 def listed(*places: str) -> str:
-    """One place of several that are known, from the largest on."""
+    """Join those places that are known into one, from the largest on."""
     return ", ".join(filter(None, places))

@@ -36,7 +36,7 @@ def decoded(data: bytes, declared: str = "") -> str:
 
 
 def _wide(data: bytes) -> str:
-    """UTF-16 that does not say so, by the zeros in every second byte alone; empty where it is none."""
+    """Decode UTF-16 without a byte order mark, told by the zeros in every second byte; empty where it is none."""
     zeros = [part.count(0) for part in (data[:SAMPLE_BYTES:2], data[1:SAMPLE_BYTES:2])]
     most = min(len(data), SAMPLE_BYTES) // 2
     if min(zeros) or 2 * max(zeros) < most:
@@ -55,7 +55,7 @@ def _declared(data: bytes, name: str) -> str:
 
 
 def _damaged(data: bytes) -> str:
-    """UTF-8 for the most part, each bad byte a mark; empty where it is none."""
+    """Decode what is UTF-8 for the most part, each bad byte as a mark; empty where it is none."""
     text = data.decode("utf-8-sig", "replace")
     foreign = len(text) - len(text.encode("ascii", "ignore"))
     return text if 2 * text.count("\ufffd") <= foreign else ""
@@ -80,13 +80,13 @@ def _detected(data: bytes) -> str:
 
 
 def _is_miscased(text: str) -> bool:
-    """Words with capitals inside them: letters of another script, whose capitals lie elsewhere."""
+    """Tell whether many words have capitals inside: letters of another script, whose capitals lie elsewhere."""
     inner = sum(before.islower() and behind.isupper() for before, behind in pairwise(text))
     return 20 * inner > len(text)
 
 
 def _is_western(text: str) -> bool:
-    """Few letters beyond ASCII's, and none that looks like another encoding's."""
+    """Tell whether few letters are beyond ASCII, and none looks like another encoding's."""
     letters = [letter for letter in text if letter.isalpha()]
     foreign = sum(not letter.isascii() for letter in letters)
     return 2 * foreign <= len(letters) and not _DOUBTFUL.search(text) and "\ufffd" not in text

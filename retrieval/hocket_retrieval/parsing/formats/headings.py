@@ -7,20 +7,20 @@ _BETWEEN = " › "
 
 
 class Headings:
-    """Those that hold at one place, from the outermost in."""
+    """The headings above one place, from the outermost in."""
 
     def __init__(self) -> None:
         self._above: list[tuple[int, str]] = []
 
     def enter(self, level: int, heading: str) -> None:
-        """A heading begins here, and ends all of its own or a lower level: of a higher number."""
+        """Enter a heading, which ends all of its own or a lower level: of a higher number."""
         while self._above and self._above[-1][0] >= level:
             self._above.pop()
         self._above.append((level, _shortened(" ".join(heading.split()))))
 
     @property
     def path(self) -> str:
-        """Such as "§ Lease › Deposit"; of a long one the outer headings are left out. Empty before the first."""
+        """Return a path such as "§ Lease › Deposit"; a long one lacks its outer headings. Empty before the first."""
         names = [name for _, name in self._above if name]
         while len(names) > 1 and sum(map(len, names)) + len(_BETWEEN) * len(names) > MAX_PATH:
             names = ["…", *names[2:]] if names[0] == "…" else ["…", *names[1:]]

@@ -23,12 +23,12 @@ class Line(NamedTuple):
 
 
 def in_reading_order(lines: Sequence[Line]) -> str:
-    """Their text; a blank line stands between paragraphs."""
+    """Return the text of lines in reading order; a blank line stands between paragraphs."""
     return "\n\n".join(_column(column) for column in _columns(lines) if column)
 
 
 def _columns(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
-    """The page's columns; what reaches over several, as a title does, parts what is above it from what is below."""
+    """Yield the page's columns; a line across several, as a title, separates what is above it from what is below."""
     gap = _gutter(lines)
     if gap is None:
         yield lines
@@ -43,7 +43,7 @@ def _columns(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
 
 
 def _gutter(lines: Sequence[Line]) -> float | None:
-    """Where between two columns a gap goes down that few lines reach over."""
+    """Return where between two columns a gap goes down that few lines reach over; None where there is none."""
     if len(lines) < 2 * _MIN_IN_COLUMN:
         return None
     wide = _MIN_COLUMN_WIDTH * median(line.bottom - line.top for line in lines)

@@ -64,13 +64,13 @@ class LanceStore:
             self._renew()
 
     def close(self) -> None:
-        """Let every table go; reads under way must have ended."""
+        """Release every table; reads under way must have ended."""
         while not self._idle.empty():
             self._idle.get()
 
     @contextmanager
     def moment(self) -> Iterator[LanceMoment]:
-        """All reads inside see one and the same state of the documents."""
+        """Yield a LanceMoment, whose reads all see one and the same state of the documents."""
         with failing(self._place), self._held("readers.lock", READ_S, together=True):
             try:
                 made, table = self._idle.get_nowait()
@@ -96,7 +96,7 @@ class LanceStore:
             tables.repeated(lambda: write.execute(rows))
 
     def put_document(self, document: Document, chunks: Sequence[NewChunk], on_stored: OnStored = unobserved) -> Change:
-        """Add the document, in place of its old version if there is one. The vectors of all chunks are here."""
+        """Add the document, in place of its old version if there is one. The vectors of all chunks must be stored."""
         with self._writing():
             rows = self._rows_of(document, chunks)
             change = self._commit([document.name], rows)
@@ -193,7 +193,7 @@ class LanceStore:
         return pa.table(columns, schema=schema)
 
     def _commit(self, names: Sequence[str], rows: pa.Table) -> Change:
-        """One commit: documents go, rows come, and the state is another one."""
+        """Make one commit: remove documents, add rows, and write a new state."""
         old = rows_of(self._table, one_of("document", names), "id", "ordinal", "_rowid") if names else None
         chunks = old.filter(pa.compute.greater_equal(old["ordinal"], 0)) if old else None
         removed = np.sort(ids_in(chunks)) if chunks else _NONE
@@ -212,7 +212,7 @@ class LanceStore:
         return Change(removed, ids_in(added), state.identity)
 
     def _rewrite(self) -> None:
-        """Write anew what shares a part of a file with removed text, as folding leaves it where that is little."""
+        """Rewrite rows that share a part of a file with removed text, as folding leaves it where that is little."""
         state = state_of(self._table)
         rows = rows_of(self._table, None, "document", "_rowid")
         numbers = np.asarray(rows["_rowid"].to_numpy(), np.int64) >> 32
@@ -262,12 +262,12 @@ class LanceStore:
 
 
 def _new_ids(count: int) -> list[int]:
-    """Ascending, and nobody else's."""
+    """Return new ids, ascending, that no other writer has."""
     return sorted(secrets.randbits(62) + 1 for _ in range(count))
 
 
 def _fragments(rows: pa.Table) -> list[int]:
-    """The parts of files that rows lie in: the upper half of their address."""
+    """Return the parts of files that rows lie in: the upper half of their addresses."""
     numbers: Ids = np.unique(np.asarray(rows["_rowid"].to_numpy(), np.int64) >> 32)
     return list(map(int, numbers))
 

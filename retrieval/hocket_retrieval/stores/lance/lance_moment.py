@@ -1,4 +1,4 @@
-"""One state of a LanceDB store, as it is read."""
+"""Reads of one state of a LanceDB store."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ class LanceMoment:
         self._dimension = dimension
 
     def generation(self) -> int:
-        """Grows with every change to the chunks, and with upkeep."""
+        """Return a number that grows with every change to the chunks, and with upkeep."""
         return int(self._table.version)
 
     def state(self) -> str:
-        """A name that these chunks alone have."""
+        """Return a name that no other state of the chunks has."""
         return tables.state_of(self._table).identity
 
     def totals(self) -> tuple[int, int]:
-        """Documents and chunks in the store."""
+        """Return the numbers of documents and of chunks in the store."""
         return self._count(col("ordinal") == lit(DOCUMENT)), self._count(CHUNKS)
 
     def stale(self, recipe: str) -> list[str]:
@@ -55,7 +55,7 @@ class LanceMoment:
         return set(self._rows(col("ordinal") == lit(DOCUMENT), "recipe")["recipe"].unique().to_pylist())
 
     def documents(self) -> list[DocumentInfo]:
-        """Every document, by name."""
+        """Return all documents, by name."""
         columns = ("document", "title", "chunks", "ingested_at")
         rows = self._rows(col("ordinal") == lit(DOCUMENT), *columns)
         return sorted(DocumentInfo(*row) for row in zip(*(rows[name].to_pylist() for name in columns), strict=True))
@@ -70,7 +70,7 @@ class LanceMoment:
         return Document(*values[:-1])._replace(outline=outline_of(values[-1]))
 
     def missing(self, digests: Sequence[bytes]) -> set[bytes]:
-        """Those digests that have no vector yet."""
+        """Return the digests that have no vector yet."""
         names = [digest.hex() for digest in digests]
         return {bytes.fromhex(name) for name in {*names} - self._vectors(names, "digest").keys()}
 
@@ -79,7 +79,7 @@ class LanceMoment:
         return self._vectors(digests, "digest", "vector")
 
     def by_words(self, query: str, limit: int, within: tuple[str, ...] = ()) -> dict[int, float]:
-        """LanceDB's BM25 of plain words, by PLAIN, and of forms, best first; its frequencies are those of all chunks.
+        """Return LanceDB's BM25 of plain words, by PLAIN, and of forms, best first; word frequencies are of all chunks.
 
         Each of the two columns has its own length in it, so scores are not quite FTS5's.
         """
@@ -104,7 +104,7 @@ class LanceMoment:
         return dict(islice(_best(rows, rows["_score"].to_numpy()).items(), limit))
 
     def frequency(self, word: str, limit: int) -> int:
-        """How many chunks have a word of `telling_words`, counted up to `limit`."""
+        """Return how many chunks have a word of `telling_words`, counted up to `limit`."""
         return int(self._with_word(word, limit, "id").num_rows)
 
     def documents_with(self, one: str, other: str) -> list[str]:

@@ -52,7 +52,7 @@ _INDICES = {"document": BTree(), "id": BTree(), "digest": BTree(), "plain": _WOR
 
 
 class State(NamedTuple):
-    """Of the chunks: a name of their own, the recipe of their words, and the files' parts that hold removed text."""
+    """The state of the chunks: its name, the recipe of their words, and the files' parts that hold removed text."""
 
     identity: str
     words: str
@@ -113,7 +113,7 @@ def index_vectors(table: Table) -> None:
 
 
 def all_words_indexed(table: Table) -> bool:
-    """Whether the indices of words know every row but that of the state, which each commit writes."""
+    """Tell whether the indices of words know every row but that of the state, which each commit writes."""
     found = [table.index_stats(f"{column}_idx") for column in ("plain", "forms")]
     return all(each is not None and each.num_unindexed_rows <= 1 for each in found)
 
@@ -133,7 +133,7 @@ def drop_old(table: Table, *, unfinished: bool) -> None:
 
 
 def columns_of(indexed: Indexed) -> tuple[str, str]:
-    """What the two indices of words hold of a text. A pair of characters can be found by its beginning: `x*`."""
+    """Return what the two indices of words hold of a text. A pair of characters can be found by its start: `x*`."""
     pairs = (word for word in indexed.plain.split(" ") if len(word) > 1 and not is_spaced(word[0]))
     begun = [f"{word[:end]}*" for word in pairs for end in range(1, len(word))]
     return " ".join([indexed.plain, *begun]), indexed.forms
@@ -146,12 +146,12 @@ def state_row(state: State, schema: pa.Schema) -> pa.Table:
 
 
 def gone_rows(ids: Ids, schema: pa.Schema) -> pa.Table:
-    """What no read finds, in place of the rows with these ids."""
+    """Return empty rows, which no read finds, to take the place of the rows with these ids."""
     return pa.Table.from_pylist([{"id": id, "document": "", "ordinal": GONE} for id in ids.tolist()], schema=schema)
 
 
 def drop_gone(table: Table) -> None:
-    """Delete what stands in place of removed rows."""
+    """Delete the empty rows that took the place of removed ones."""
     gone = (col("ordinal") == lit(GONE)).to_sql()
     if table.count_rows(gone):
         table.delete(gone)
@@ -165,7 +165,7 @@ def state_of(table: Table) -> State:
 
 
 def rows_of(table: Table, where: Expr | None, *columns: str) -> pa.Table:
-    """These columns of all rows for which it holds, in any order; `_rowid` may be one."""
+    """Return these columns of all rows that meet the condition, in any order; `_rowid` may be one."""
     query = table.search().select([name for name in columns if name != "_rowid"])
     if where is not None:
         query = query.where(where)
@@ -186,7 +186,7 @@ def chunks_within(within: Sequence[str]) -> Expr:
 
 
 def one_of(column: str, values: Sequence[Any]) -> Expr:
-    """Where a column has one of at least one value."""
+    """Return the condition that a column has one of the values, of which there is at least one."""
     return col(column).isin(list(values))
 
 
@@ -203,7 +203,7 @@ def vectors_in(rows: pa.Table, dimension: int) -> Vectors:
 
 @contextmanager
 def failing(place: str) -> Iterator[None]:
-    """LanceDB's errors, as ours with a remedy."""
+    """Raise LanceDB's errors as ours, with a remedy."""
     try:
         yield
     except (RuntimeError, OSError, ValueError) as error:
@@ -217,7 +217,7 @@ def failing(place: str) -> Iterator[None]:
 
 
 def repeated(write: Callable[[], object]) -> None:
-    """Commit; while other writers come first, again."""
+    """Commit; repeat it, for up to CONFLICT_S seconds, while other writers come first."""
     until = time.monotonic() + CONFLICT_S
     while True:
         try:

@@ -57,7 +57,7 @@ class PostgresStore:
 
     @contextmanager
     def moment(self) -> Iterator[PostgresMoment]:
-        """All reads inside see one and the same state of the documents."""
+        """Yield a PostgresMoment, whose reads all see one and the same state of the documents."""
         with self._connections.one() as connection, connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield PostgresMoment(connection)
@@ -74,7 +74,7 @@ class PostgresStore:
             connection.execute(sql, (self._own,))
 
     def put_document(self, document: Document, chunks: Sequence[NewChunk], on_stored: OnStored = unobserved) -> Change:
-        """Add the document, in place of its old version if there is one. The vectors of all chunks are here.
+        """Add the document, in place of its old version if there is one. The vectors of all chunks must be stored.
 
         U+0000, which PostgreSQL does not store, becomes a space.
         """
@@ -122,10 +122,10 @@ class PostgresStore:
             _each_table(connection, "VACUUM")
 
     def sync(self) -> None:
-        """Nothing: the server has every commit on its disk."""
+        """Do nothing: the server has every commit on its disk."""
 
     def save(self) -> None:
-        """Let the server take all into its indices, and count anew what its plans go by."""
+        """Let the server take all rows into its indices, and renew the statistics of its query planner."""
         with self._tending() as connection:
             connection.execute("SELECT gin_clean_pending_list('words_by_word')")
             if PostgresMoment(connection).totals()[1] > postgres_moment.SCANNED:
@@ -134,7 +134,7 @@ class PostgresStore:
 
     @contextmanager
     def _change(self) -> Iterator[Connection[Any]]:
-        """A transaction that leads to the next state; others that change something wait for it."""
+        """Yield a connection in a transaction that leads to the next state; other writers wait for it."""
         with self._connections.one() as connection, connection.transaction():
             sql = "UPDATE facts SET generation = generation + 1, identity = %s"
             connection.execute(sql, (secrets.token_hex(8),))
@@ -154,7 +154,7 @@ class PostgresStore:
 
     @contextmanager
     def _tending(self) -> Iterator[Connection[Any]]:
-        """A connection with another deadline, for this alone."""
+        """Yield a connection of its own, with the longer deadline of upkeep."""
         with self._connections.one() as connection, closing(connection):
             connection.execute(f"SET statement_timeout = '{_TENDING}'".encode())
             yield connection
@@ -191,7 +191,7 @@ def _copied(digests: Sequence[bytes], vectors: Vectors) -> bytes:
 
 
 def _add_chunks(connection: Connection[Any], document: int, first: int, chunks: Sequence[NewChunk]) -> Ids:
-    """Chunks of a document from the ordinal `first` on."""
+    """Add chunks of a document, from the ordinal `first` on; return their ids."""
     sql = """INSERT INTO chunks (document, ordinal, vector, text, place)
              SELECT %s, %s + new.ordinal - 1, v.id, new.text, new.place
              FROM unnest(%s::bytea[], %s::text[], %s::text[]) WITH ORDINALITY AS new (digest, text, place, ordinal)

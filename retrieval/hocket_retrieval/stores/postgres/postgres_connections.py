@@ -25,10 +25,10 @@ _AWAY = (errors.QueryCanceled, errors.LockNotAvailable, errors.OperationalError,
 
 
 class Connections:
-    """Those of one process: as many as are used at a time. Any thread may use them."""
+    """The connections of one process: as many as are used at a time. Any thread may use them."""
 
     def __init__(self, conninfo: str) -> None:
-        """Raises StoreError where this is no connection string."""
+        """Check the connection string. Raises StoreError where it is none, or has a password in it."""
         try:
             parts = {"connect_timeout": str(CONNECT_S), "application_name": "hocket", **conninfo_to_dict(conninfo)}
         except psycopg.ProgrammingError as error:
@@ -41,13 +41,13 @@ class Connections:
         self._idle: queue.SimpleQueue[Connection[Any]] = queue.SimpleQueue()
 
     def close(self) -> None:
-        """Close those that are idle."""
+        """Close the idle connections."""
         while not self._idle.empty():
             self._idle.get().close()
 
     @contextmanager
     def one(self) -> Iterator[Connection[Any]]:
-        """A connection, outside of any transaction. Raises StoreError, StoreFull, Unavailable."""
+        """Yield a connection, outside of any transaction. Raises StoreError, StoreFull, Unavailable."""
         with self._failing():
             connection = self._awake() or self._new()
             try:
@@ -59,7 +59,7 @@ class Connections:
                     connection.close()
 
     def _awake(self) -> Connection[Any] | None:
-        """An idle one that the server has not closed meanwhile."""
+        """Return an idle connection that the server has not closed meanwhile; None if there is none."""
         while not self._idle.empty():
             connection = self._idle.get()
             try:

@@ -1,4 +1,4 @@
-"""One state of a PostgreSQL store, as it is read."""
+"""Reads of one state of a PostgreSQL store."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _READ = 32  # chunks read at once
 
 
 class _Term(NamedTuple):
-    """Text of a tsquery; how many chunks have it, its weight, and the most that it adds to a score."""
+    """A term of a query as text of a tsquery, with the chunks that have it, its weight, and the most that it scores."""
 
     text: str
     chunks: int
@@ -43,15 +43,15 @@ class PostgresMoment:
         self._connection = connection
 
     def generation(self) -> int:
-        """Grows with every change to the chunks."""
+        """Return a number that grows with every change to the chunks."""
         return int(self._one("SELECT generation FROM facts"))
 
     def state(self) -> str:
-        """A name that these chunks alone have."""
+        """Return a name that no other state of the chunks has."""
         return str(self._one("SELECT generation || '-' || identity FROM facts"))
 
     def totals(self) -> tuple[int, int]:
-        """Documents and chunks in the store."""
+        """Return the numbers of documents and of chunks in the store."""
         ((documents, chunks),) = self._rows("SELECT documents, chunks FROM facts")
         return int(documents), int(chunks)
 
@@ -64,7 +64,7 @@ class PostgresMoment:
         return {recipe for (recipe,) in self._rows("SELECT DISTINCT recipe FROM documents")}
 
     def documents(self) -> list[DocumentInfo]:
-        """Every document, by name."""
+        """Return all documents, by name."""
         rows = self._rows("SELECT name, title, chunks, ingested_at FROM documents ORDER BY name")
         return [DocumentInfo(*row) for row in rows]
 
@@ -75,7 +75,7 @@ class PostgresMoment:
         return None
 
     def missing(self, digests: Sequence[bytes]) -> set[bytes]:
-        """Those digests that have no vector yet."""
+        """Return the digests that have no vector yet."""
         known = self._rows("SELECT digest FROM vectors WHERE digest = ANY (%s)", list(digests))
         return {*digests} - {bytes(digest) for (digest,) in known}
 
@@ -98,7 +98,7 @@ class PostgresMoment:
         return found
 
     def frequency(self, word: str, limit: int) -> int:
-        """How many chunks have a word of `telling_words`, counted up to `limit`."""
+        """Return how many chunks have a word of `telling_words`, counted up to `limit`."""
         return self._frequency(quoted(PLAIN + word), limit)
 
     def documents_with(self, one: str, other: str) -> list[str]:
@@ -168,7 +168,7 @@ class PostgresMoment:
         return {id: -distance for id, distance in sorted(rows, key=lambda row: (row[1], row[0]))}
 
     def _matches(self, within: tuple[str, ...]) -> int:
-        """How many chunks the folders have."""
+        """Return how many chunks the folders have."""
         if not within:
             return self.totals()[1]
         where, values = _in_folders(within)
@@ -177,7 +177,7 @@ class PostgresMoment:
         return int(count)
 
     def _terms(self, query: str) -> list[_Term]:
-        """Those that weigh most first."""
+        """Return the terms of a query, those that weigh most first."""
         plain, prefixes, forms = query_terms(query)
         counts = {word: self._chunks_with(quoted(FORM + word)) for word in forms}
         found = [self._term(quoted(FORM + word), counts[word], 1.0) for word in forms]
@@ -200,7 +200,7 @@ class PostgresMoment:
     def _ranked(
         self, terms: Sequence[_Term], some: int, limit: int, within: tuple[str, ...], *, scan: bool
     ) -> dict[int, float]:
-        """The best of the chunks that have one of the first terms, by all terms."""
+        """Return the best of the chunks that have one of the first `some` terms, scored by all terms."""
         score = SQL(" + ").join([SQL("%s * ts_rank(%s::real[], w.words, %s::tsquery)")] * len(terms))
         has = SQL("(w.words @@ %s::tsquery) IS TRUE" if scan else "w.words @@ %s::tsquery")
         chosen, folders = _in_folders(within)
@@ -228,7 +228,7 @@ _IN_FOLDER = SQL("(d.name = %s OR d.name >= %s AND d.name < %s)")
 
 
 def _in_folders(within: tuple[str, ...]) -> tuple[Composable, list[str]]:
-    """Whether a document lies in one of the folders, or is one of them, and the values for that; empty: always."""
+    """Return a condition, and its values: a document is one of the folders or lies in one; true where none is given."""
     where = SQL("({})").format(SQL(" OR ").join([_IN_FOLDER] * len(within))) if within else SQL("true")
     return where, [value for path in within for value in folder_of(path)]
 

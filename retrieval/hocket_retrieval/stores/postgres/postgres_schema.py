@@ -90,7 +90,7 @@ def _is_valid(connection: Connection[Any]) -> bool:
 
 
 def _allow(connection: Connection[Any], dimension: int) -> None:
-    """Memory for all of the index, and time to wait for transactions that began before it."""
+    """Allow memory for all of the index, and time to wait for transactions that began before it."""
     ((vectors,),) = connection.execute("SELECT count(*) FROM hocket.vectors").fetchall()
     least, most = _MIB_OF_INDEX
     size = min(max(least, least + vectors * (2 * dimension + _LINKS_BYTES) // 2**20), most)

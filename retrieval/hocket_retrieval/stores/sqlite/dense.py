@@ -40,7 +40,7 @@ class DenseIndex:
         return int(self._index.ntotal)
 
     def open(self, state: str, chunks: int, vectors: Iterable[tuple[Ids, Vectors]]) -> None:
-        """Stand for so many `chunks` of a state of the store: from the file where it is of it, else from `vectors`."""
+        """Load the index of a state with so many `chunks`: from its file where there is one, else from `vectors`."""
         self.state = state
         if self._load(self._file(), chunks):
             self._saved = state

@@ -105,7 +105,7 @@ class SqliteStore:
 
     @contextmanager
     def moment(self) -> Iterator[SqliteMoment]:
-        """All reads inside see one and the same state of the documents. Raises StoreError when it is damaged."""
+        """Yield a SqliteMoment, whose reads all see one state of the documents. Raises StoreError if damaged."""
         with self._file.reading() as connection:
             yield SqliteMoment(connection, self._index)
 
@@ -116,7 +116,7 @@ class SqliteStore:
             connection.executemany("INSERT OR IGNORE INTO vectors (digest, vector) VALUES (?, ?)", rows)
 
     def put_document(self, document: Document, chunks: Sequence[NewChunk], on_stored: OnStored = unobserved) -> Change:
-        """Add the document, in place of its old version if there is one. The vectors of all chunks are here."""
+        """Add the document, in place of its old version if there is one. The vectors of all chunks must be stored."""
         language = language_of(document.text)
 
         def put(connection: sqlite3.Connection) -> Change:
@@ -151,7 +151,7 @@ class SqliteStore:
         return self._change(remove)
 
     def sweep(self) -> None:
-        """Drop vectors that no chunk uses. Not while an ingestion is between its vectors and its document."""
+        """Drop vectors that no chunk uses; not while an ingestion has stored vectors and not yet their document."""
         with self._file.writing() as connection:
             connection.execute("DELETE FROM vectors WHERE id NOT IN (SELECT vector FROM chunks)")
 
@@ -181,7 +181,7 @@ class SqliteStore:
 
 
 def _steps(version: int) -> str:
-    """What leads from an earlier version of the file to this one; it has been taken over by earlier.py."""
+    """Return the SQL that leads from an earlier version of the file, which earlier.py has migrated, to this one."""
     if not version:
         return _SCHEMA + word_index.SCHEMA
     words = _FROM_1_TO_4 + word_index.SCHEMA if version <= 4 else ""
@@ -195,7 +195,7 @@ def _delete(connection: sqlite3.Connection, name: str) -> Ids:
 
 
 def _add_chunks(connection: sqlite3.Connection, document: int | None, first: int, chunks: Sequence[NewChunk]) -> Ids:
-    """Chunks of a document from the ordinal `first` on."""
+    """Add chunks of a document, from the ordinal `first` on; return their ids."""
     connection.executemany(
         "INSERT INTO chunks (document, ordinal, vector, text, place)"
         " VALUES (?, ?, (SELECT id FROM vectors WHERE digest = ?), ?, ?)",

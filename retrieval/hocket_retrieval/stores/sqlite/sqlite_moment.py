@@ -1,4 +1,4 @@
-"""What the documents' SQLite file and its dense index hold at one moment. Writing is the store's."""
+"""Reads of the documents' SQLite file and its dense index at one moment. Writing is the store's."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class SqliteMoment:
         self._index = index
 
     def generation(self) -> int:
-        """Grows with every change to the chunks."""
+        """Return a number that grows with every change to the chunks."""
         return int(self._fact("generation"))
 
     def state(self) -> str:
-        """A name that these chunks alone have: not even a copy of the store that went its own way comes to it."""
+        """Return a name that no other state of the chunks has, not even of a diverged copy of the store."""
         return state_of(self._connection)
 
     def totals(self) -> tuple[int, int]:
-        """Documents and chunks in the store."""
+        """Return the numbers of documents and of chunks in the store."""
         return int(self._fact("documents")), int(self._fact("chunks"))
 
     def stale(self, recipe: str) -> list[str]:
@@ -46,7 +46,7 @@ class SqliteMoment:
         return set(self._names("SELECT DISTINCT recipe FROM documents"))
 
     def documents(self) -> list[DocumentInfo]:
-        """Every document, by name."""
+        """Return all documents, by name."""
         rows = self._connection.execute("SELECT name, title, chunks, ingested_at FROM documents ORDER BY name")
         return [DocumentInfo(*row) for row in rows]
 
@@ -57,7 +57,7 @@ class SqliteMoment:
         return Document(*row[:-1])._replace(outline=outline_of(row[-1])) if row else None
 
     def missing(self, digests: Sequence[bytes]) -> set[bytes]:
-        """Those digests that have no vector yet."""
+        """Return the digests that have no vector yet."""
         sql = "SELECT 1 FROM vectors WHERE digest = ?"
         return {digest for digest in digests if not self._connection.execute(sql, (digest,)).fetchone()}
 
@@ -73,7 +73,7 @@ class SqliteMoment:
         return dict(self._connection.execute(sql, (expression, *values, limit)).fetchall())
 
     def frequency(self, word: str, limit: int) -> int:
-        """How many chunks have a word of `telling_words`, counted up to `limit`."""
+        """Return how many chunks have a word of `telling_words`, counted up to `limit`."""
         sql = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)"
         return int(self._connection.execute(sql, (term(word), limit)).fetchone()[0])
 
@@ -89,7 +89,7 @@ class SqliteMoment:
         return [self._connection.execute(sql, (document,)).fetchone()[0] for document in sorted(documents)]
 
     def by_meaning(self, vector: Vectors, limit: int, within: tuple[str, ...] = ()) -> dict[int, float]:
-        """Cosines of the nearest chunks by their ids, nearest first; of those that have gone since none."""
+        """Return cosines of the nearest chunks by their ids, nearest first; chunks gone since are left out."""
         among = None
         if within:
             among = ids_of(self._connection.execute(*_chunks_within(within)))
@@ -159,7 +159,7 @@ class SqliteMoment:
 
 
 def state_of(connection: sqlite3.Connection) -> str:
-    """A name of the chunks as they are: not even a copy of the store that went its own way comes to it."""
+    """Return a name that no other state of the chunks has, not even of a diverged copy of the store."""
     sql = "SELECT value FROM facts WHERE name IN ('generation', 'identity') ORDER BY name"
     return "-".join(value for (value,) in connection.execute(sql))
 

@@ -1,7 +1,7 @@
-"""The index of words in the documents' SQLite file: an FTS5 table that holds no text, kept by those who write chunks.
+"""The index of words in the documents' SQLite file: an FTS5 table without any text, updated by those who write chunks.
 
-To forget a chunk it has to be told the words that it was told; so it is made anew where words are made by another
-recipe. Knows no files and no models.
+To remove a chunk it has to be given the words that it got; so it is rebuilt where words are made by another recipe.
+Knows no files and no models.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def add(connection: sqlite3.Connection, rows: Iterable[tuple[int, Indexed]]) -> 
 
 
 def remove(connection: sqlite3.Connection, document: str) -> Ids:
-    """Forget the chunks of a document as they were indexed; their ids."""
+    """Remove the chunks of a document as they were indexed; return their ids."""
     rows = connection.execute(f"{_CHUNKS} WHERE d.name = ?", (document,)).fetchall()
     connection.executemany(
         f"INSERT INTO words (words, rowid, {COLUMNS}) VALUES ('delete', ?, ?, ?)",

@@ -133,7 +133,7 @@ def _names(listed: str) -> tuple[str, ...]:
 
 
 def _retrieval(endpoint: str | None, home: Path | None) -> str:
-    """Where the passages of the device that is asked are. Raises BadParameter for a daemon that is no pair's here."""
+    """Return the endpoint of the asked device's retrieval daemon. Raises BadParameter for a daemon of no pair here."""
     from hocket_bus import paths
     from hocket_tools.commands.library.documents import endpoint_of
 
@@ -178,7 +178,7 @@ def ask_people(
 def print_answer(stream: Stream) -> Done:
     """Stream the answer in colour to standard output, and its notices to standard error.
 
-    What is thought before it goes there, too, where that is a terminal.
+    Text that the model thinks before the answer goes to standard error, too, where that is a terminal.
     """
     from hocket_bus.messages import Notice, Thought, Token, Waiting
     from hocket_tools import console
@@ -228,7 +228,7 @@ def _ask_json(endpoint: str, question: str, options: dict[str, Any], keys: Path,
 
 
 def _record(event: Token | Thought | Waiting | Notice | Done, *, sources: bool = True) -> dict[str, Any]:
-    """An event as the flat object that programs read; a Done has the number that `hocket explain` takes."""
+    """Return an event as the flat object that programs read; a Done has the number that `hocket explain` takes."""
     from hocket_bus import as_json
     from hocket_bus.messages import Done, Token
 
@@ -245,7 +245,7 @@ def _record(event: Token | Thought | Waiting | Notice | Done, *, sources: bool =
 
 
 class _Cancelling:
-    """Tells the daemon to stop when the reader leaves early."""
+    """A context that cancels the request when it is left by an exception."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream

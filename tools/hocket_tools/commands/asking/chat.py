@@ -73,12 +73,12 @@ def chat(
 
 
 class Conversation:
-    """Reads lines from a person, or from a file, and answers them until there are no more."""
+    """A conversation in the terminal: lines from a person, or from a file, are answered until there are no more."""
 
     def __init__(
         self, client: Client, options: dict[str, Any], file: Path | None, turns: list[Any], *, alone: bool
     ) -> None:
-        """`file` keeps the turns; None: nothing does."""
+        """Begin a conversation whose turns are stored in `file`; None stores them nowhere."""
         from hocket_tools import console
 
         self._client = client
@@ -97,7 +97,7 @@ class Conversation:
         }
 
     def run(self) -> None:
-        """Until the input ends, or /quit."""
+        """Answer lines until the input ends, or until a line is /quit."""
         if turns := len(self._chat.turns):
             self._note(f"going on behind {turns} turn{'' if turns == 1 else 's'}; /new forgets them")
         while (line := self._line()) is not None and line != "/quit":
@@ -112,7 +112,7 @@ class Conversation:
         return self._client.chat(**self._options, alone=self._alone, turns=turns)
 
     def _line(self) -> str | None:
-        """The next line, None at the end of the input; one that is left with Ctrl-C is empty."""
+        """Return the next line, None at the end of the input, or an empty line on Ctrl-C."""
         prompt = "> " if sys.stdin.isatty() else ""
         if prompt:
             import readline  # noqa: F401 - gives `input` its keys and its history
@@ -127,7 +127,7 @@ class Conversation:
             return ""
 
     def _ask(self, question: str) -> None:
-        """One answer; what goes wrong with it is told, and the conversation goes on."""
+        """Print one answer and store the turns; an error or Ctrl-C ends the answer, and the conversation goes on."""
         from hocket_tools import console
         from hocket_tools.commands.asking.ask import print_answer
 

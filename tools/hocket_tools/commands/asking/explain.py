@@ -71,7 +71,7 @@ def _list(found: list[DecisionRecord], json_object: bool) -> None:
 
 
 def show(found: DecisionRecord) -> None:
-    """Print a record for people: names and values in lines; what is a list of records becomes a table."""
+    """Print a record for people: names and values in lines, and each list of records as a table."""
     from hocket_tools import console
 
     out, record = console.out(), found.record
@@ -100,7 +100,7 @@ def _table(*columns: str) -> Table:
 
 
 def _add_row(table: Table, texts: Iterable[str]) -> None:
-    """As they stand: a question or a document's name may look like a style."""
+    """Add a row of texts without markup, since a question or a document's name may look like a style."""
     from rich.text import Text
 
     from hocket_tools import console

@@ -13,7 +13,7 @@ LEAST = 0.0005  # of a share, as sources show it: what is less is 0.0 %
 
 
 def print_quotes(done: Done, endpoint: str, keys: Path | None) -> None:
-    """Print each passage with its place, and what is not here by its document's name."""
+    """Print each passage with its place; a passage whose text is not here is printed by its document's name."""
     from hocket_tools import console
 
     out = console.out()
@@ -27,7 +27,7 @@ def print_quotes(done: Done, endpoint: str, keys: Path | None) -> None:
 
 
 def records(done: Done, endpoint: str, keys: Path | None) -> list[dict[str, Any]]:
-    """The same for programs."""
+    """Return the quoted passages as records for programs: side, document, place and text."""
     return [
         {"side": origin.side, "document": origin.document, "place": origin.place, "text": text}
         for origin, text in _quoted(done, endpoint, keys)
@@ -35,7 +35,7 @@ def records(done: Done, endpoint: str, keys: Path | None) -> list[dict[str, Any]
 
 
 def _quoted(done: Done, endpoint: str, keys: Path | None) -> list[tuple[Origin, str]]:
-    """The sources with a share that name a document, and their texts; an empty one for what is elsewhere."""
+    """Return the sources with a share that name a document, each with its text; an empty one where it is elsewhere."""
     named = [origin for origin in done.sources if origin.document and origin.share >= LEAST]
     own = [origin for origin in named if origin.side == "device" and not origin.device]
     texts = {(each.document, each.ordinal): each.text for each in _passages(own, endpoint, keys)}

@@ -61,7 +61,7 @@ def _described(model: str) -> str:
 
 
 def _lacking(pair: Home, asked: dict[str, Any]) -> list[str]:
-    """Ask it; what of the expected is not in the answer."""
+    """Ask a sample question and return the expected values that the answer lacks."""
     from hocket_tools import console
     from hocket_tools.commands.asking.ask import ask_people
 

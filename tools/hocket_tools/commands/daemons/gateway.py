@@ -125,7 +125,7 @@ def list_people(
     config: File = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Whose keys there are, and what each may ask."""
+    """List the people who have keys, and what each may ask."""
     from hocket_gateway.access.people import listed
     from hocket_tools.console import print_json
 

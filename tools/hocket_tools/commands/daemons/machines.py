@@ -93,7 +93,10 @@ def _propose(side: SideName) -> None:
 
 
 def _listening(side: str, at: str, listen: str) -> str:
-    """Where a cloud listens that laptops reach `at`: there, if this machine has the address. Empty for a device."""
+    """Return the endpoint where a cloud listens; empty for a device. Raises BadParameter for options that do not fit.
+
+    It is `listen` where that is given, else `at` if this machine has the address, else the port of `at` on any address.
+    """
     from hocket_bus.endpoints import ANY, check_endpoint, check_listening, has_address, is_tcp
 
     if (side == "cloud") != bool(at):
@@ -160,7 +163,7 @@ def _introduce(here: Home, side: SideName, home: Path | None) -> None:
 
 
 def _reached(here: Home) -> str:
-    """What a cloud's code tells. Raises BadConfiguration where that is no address."""
+    """Return the address for a cloud's pairing code. Raises BadConfiguration where the configured one is no address."""
     from hocket_bus.endpoints import check_endpoint
 
     endpoint = here.advertised()
@@ -173,7 +176,7 @@ def _reached(here: Home) -> str:
 
 
 def _take(here: Home, side: SideName, other: Code, name: str) -> None:
-    """Let the other machine do what its side does here, and nothing more. Raises BadRequest."""
+    """Trust the other machine with the rights of its side, and nothing more. Raises BadRequest."""
     from hocket_bus.errors import BadRequest
     from hocket_bus.trust.keys import Keys, changing_peers, fingerprint
     from hocket_bus.visible import visible_line
@@ -195,7 +198,7 @@ def _take(here: Home, side: SideName, other: Code, name: str) -> None:
 
 
 def _add(here: Home, side: SideName, other: Code, name: str) -> None:
-    """Put the other machine among those that are known here. Raises BadRequest."""
+    """Add the other machine to the peers that are known here. Raises BadRequest."""
     from hocket_bus.errors import BadRequest
     from hocket_bus.trust.keys import Keys, Peer, fingerprint, write_peers
 
@@ -211,7 +214,7 @@ def _add(here: Home, side: SideName, other: Code, name: str) -> None:
 
 
 def _own(key: str, endpoint: str) -> dict[str, Peer]:
-    """So that this machine's own status and top may ask its daemon, which listens on the network alone."""
+    """Return this machine as a peer of itself: its status and top may ask its daemon, which listens on tcp alone."""
     from hocket_bus.trust.keys import Peer
 
     return {"self": Peer(key, endpoint, frozenset({"dial", "watch", "drain"}))}

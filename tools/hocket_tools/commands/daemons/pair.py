@@ -81,7 +81,7 @@ def up(
 
 
 def _facts(states: list[DaemonState], flag: str) -> Iterator[str]:
-    """What the daemons say that whoever starts them should know."""
+    """Yield a line for each fact from the daemons that whoever starts them should know."""
     from hocket_tools.pair.state import CUT, NO_CLOUD
 
     for state in states:
@@ -95,7 +95,7 @@ def _facts(states: list[DaemonState], flag: str) -> Iterator[str]:
 
 
 def _next(pair: Home, flag: str) -> Iterator[str]:
-    """What can be done now with the sides that are here."""
+    """Yield the commands that can be run next with the sides that are here."""
     sides = [side for side in ("device", "cloud") if side in pair.names]
     other = "     (or --side cloud)" if len(sides) > 1 else ""
     yield f"documents:  hocket ingest{flag} --side {sides[0]} PATH…{other}"
@@ -107,7 +107,7 @@ def _next(pair: Home, flag: str) -> Iterator[str]:
 
 
 def _up_all(home: Home, wait: float, *, serve: bool) -> None:
-    """A cloud and the devices below it."""
+    """Start a trial's cloud and the devices below it. Raises BadRequest with `serve`."""
     from hocket_bus.errors import BadRequest
     from hocket_tools import console
     from hocket_tools.pair import trial
@@ -141,7 +141,7 @@ _STOPPING = "stopping what was started"
 
 
 def _model(pair: Home) -> list[str]:
-    """What `auto` is here, where a better one can be had."""
+    """Return a line with the model that `auto` means here, where a better one can be had."""
     from hocket_bus import config
     from hocket_daemon.config import CloudSettings, DeviceSettings
     from hocket_daemon.engine.backends.automatic import advice, resolved
@@ -155,7 +155,7 @@ def _model(pair: Home) -> list[str]:
 
 
 def start(pair: Home, wait_s: float, *, joined: bool = False) -> list[DaemonState]:
-    """Bring the pair up with a line of progress; the log of a daemon that dies is shown. `joined`: see `bring_up`."""
+    """Bring the pair up with a line of progress; print the log of a daemon that dies. `joined`: see `bring_up`."""
     from hocket_tools import console
     from hocket_tools.pair.up import StartFailed, bring_up
 

@@ -63,7 +63,7 @@ def retrieval(config: Config) -> None:
 
 
 def leave() -> None:
-    """End at once: all is closed, and taking the numerical libraries down costs seconds on a busy machine."""
+    """End the process at once: all is closed, and unloading the numerical libraries takes seconds on a busy machine."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)

@@ -1,4 +1,4 @@
-"""`hocket top`: how the daemons do, live."""
+"""`hocket top`: live figures of the daemons."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def top(
 
 
 def _looks(endpoints: list[str], home: Path | None, every_s: float) -> Iterator[list[Pace]]:
-    """The paces of all daemons, again and again; the first after two looks. Raises Unavailable."""
+    """Yield the paces of all daemons again and again, first after two looks or if none answers. Raises Unavailable."""
     from hocket_tools.pair.pace import Watch
 
     watches: dict[str, Watch] = {}
@@ -142,7 +142,7 @@ def _shares(shares: dict[str, float]) -> str:
 
 
 def _members(pace: Pace) -> str:
-    """Devices of the group that draft along: how far away they are, and how often their drafts are the token."""
+    """Return a text on the devices that draft along: each one's round trip, and how often its drafts are the token."""
     from hocket_tools import console
 
     away = {name: f" {_ms(rtt_s)}," for name, rtt_s in pace.member_rtts_s.items()}

@@ -149,12 +149,12 @@ def read_in(endpoint: str, files: list[Path], keys: Path | None = None) -> Inges
 
 
 def _is_storing(progress: Progress) -> bool:
-    """Whether every passage has its vector, and the last files are taken into the store."""
+    """Tell whether every passage has its vector and the last files are being stored."""
     return not progress.waiting and 0 < progress.chunks_done == progress.chunks_total
 
 
 def _doing(progress: Progress) -> str:
-    """What is read, or waited for, in a few words."""
+    """Return in a few words what is being read or waited for."""
     from hocket_tools import console
 
     name = console.one_line(Path(progress.current).name)[:40]
@@ -166,7 +166,7 @@ def _doing(progress: Progress) -> str:
 
 
 def _left(progress: Progress) -> str:
-    """How much there is to do, and for how long by the pace so far."""
+    """Return how much is left to do, and how long that takes at the pace so far."""
     files = (
         f"{progress.files_done}/{progress.files_total} files, {progress.chunks_done}/{progress.chunks_total} passages"
     )
@@ -177,7 +177,10 @@ def _left(progress: Progress) -> str:
 
 
 def _check_names(names: list[str], option: str) -> None:
-    """Raises BadParameter: an empty path would be the current folder, and the bus carries UTF-8."""
+    """Raise BadParameter for an empty name, which would be the current folder, and for one that is not UTF-8.
+
+    The bus carries UTF-8 alone.
+    """
     for name in names:
         try:
             name.encode()
@@ -188,14 +191,14 @@ def _check_names(names: list[str], option: str) -> None:
 
 
 def endpoint_of(side: str, endpoint: str | None, home: Path | None) -> str:
-    """Where a side's retrieval daemon listens. Raises BadConfiguration."""
+    """Return the endpoint of a side's retrieval daemon. Raises BadConfiguration."""
     from hocket_tools.pair.home import Home
 
     return endpoint or Home.find(home).listening(f"{side}-retrieval")
 
 
 def _going_on(side: str, names: list[str], endpoint: str | None, home: Path | None) -> str:
-    """What Ctrl-C at `ingest` leaves."""
+    """Return the line for Ctrl-C during `ingest`: what goes on, and the command that undoes it."""
     flags = home_flag(home) + (f" --endpoint {shlex.quote(endpoint)}" if endpoint else "")
     what = shlex.quote(names[0]) if len(names) == 1 else "PATH"
     shown = f"hocket status{home_flag(home)} shows it, " if endpoint is None else ""
@@ -204,7 +207,7 @@ def _going_on(side: str, names: list[str], endpoint: str | None, home: Path | No
 
 
 def print_outcome(side: str, ingested: Ingested) -> None:
-    """Say what an ingestion has done, and line by line what it has not."""
+    """Print the counts of an ingestion, then a line for each failure and each notice."""
     from rich.markup import escape
 
     from hocket_tools import console
@@ -258,7 +261,7 @@ def _remove(caller: Caller, side: str, names: list[str], *, json_object: bool) -
 
 
 def _spellings(name: str) -> list[str]:
-    """What a document may be called that is given as `name`: as `ingest` takes a path, as a link, and as it stands."""
+    """Return the possible names of a document given as `name`: as `ingest` takes a path, as a link, and unchanged."""
     from hocket_bus import paths
 
     path = paths.expanded(Path(name))

@@ -1,4 +1,4 @@
-"""What `hocket documents` shows of a store beside its list: a document's text, and what was passed over."""
+"""Output of `hocket documents` beside its list: a document's text, and the files that were passed over."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def show(caller: Caller, side: str, names: Sequence[str], *, json_object: bool) -> None:
-    """Print the text of the document with one of these names, each of its places before what stands there."""
+    """Print the text of the document that has one of these names, each part under the name of its place."""
     from hocket_tools.console import print_json
 
     pages = list(_pages(caller, names))
@@ -28,7 +28,7 @@ def show(caller: Caller, side: str, names: Sequence[str], *, json_object: bool) 
 
 
 def show_skipped(caller: Caller, side: str, *, json_object: bool) -> None:
-    """Print what was passed over when files were read last, a line each."""
+    """Print a line for each file that was passed over when files were last read."""
     from hocket_tools import console
 
     files = list(_skipped(caller))

@@ -63,7 +63,7 @@ def watch(
 
 
 def _until_read(read_all: Callable[[], Ingested]) -> Ingested:
-    """A daemon that is away is waited for: what changes meanwhile is read with the rest."""
+    """Call `read_all` again until the daemon is there; files that change meanwhile are read with the rest."""
     from hocket_bus.errors import Unavailable
     from hocket_tools import console
 

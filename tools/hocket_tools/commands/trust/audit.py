@@ -61,7 +61,7 @@ def audit(
 
 
 def _named(ledger: Path) -> list[Entry]:
-    """All of a ledger that has to be there, as its name was given. Raises BadParameter, Unavailable."""
+    """Return the entries of a ledger that the user has named and that must exist. Raises BadParameter, Unavailable."""
     from hocket_bus.errors import Unavailable
     from hocket_daemon.privacy.egress import read
 
@@ -74,7 +74,7 @@ def _named(ledger: Path) -> list[Entry]:
 
 
 def _keys(path: Path) -> dict[str, str]:
-    """Whose key each session was for, as far as records say. Raises Unavailable."""
+    """Return the person's key that each session was for, by session, as far as records say. Raises Unavailable."""
     from hocket_daemon.serving.records.decisions import MAX_RECORDS, last
 
     if not path.exists():
@@ -89,7 +89,7 @@ def _keys(path: Path) -> dict[str, str]:
 
 
 def _sums(entries: Iterable[tuple[str, Entry]]) -> dict[str, dict[str, int]]:
-    """Bytes by class for each row, in the order of the ledger; an entry comes with its row's name."""
+    """Return each row's bytes by class, in the order of the ledger; each entry comes with the name of its row."""
     rows: dict[str, dict[str, int]] = defaultdict(dict)
     for name, entry in entries:
         sizes = rows[name]

@@ -150,7 +150,7 @@ def pin(
 def list_peers(
     home: Home = None, as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False
 ) -> None:
-    """The machines known here, what each may do, and the devices of the group whose keys are pinned."""
+    """List the machines known here, what each may do, and the devices of the group whose keys are pinned."""
     from hocket_bus.trust.keys import read_peers
     from hocket_tools.console import print_json
     from hocket_tools.pair.home import Home as Pair
@@ -227,7 +227,7 @@ def _show_pinned(pinned: list[tuple[str, bytes]], by_hand: dict[str, str]) -> No
 
 
 def taken_over(home: Path | None) -> str:
-    """Let the daemons that run here take new keys over; a line that says which do."""
+    """Let the daemons that run here reload the keys; return a line that names these daemons."""
     from hocket_tools.pair import processes
     from hocket_tools.pair.home import Home as Pair
 
@@ -238,7 +238,7 @@ def taken_over(home: Path | None) -> str:
 
 
 def _peer(key: str, at: str, may: str) -> Peer:
-    """What was said of a machine. Raises BadRequest."""
+    """Return a peer with the key, address and rights that the options give. Raises BadRequest."""
     from hocket_bus.errors import BadRequest
     from hocket_bus.trust.keys import Peer, rights
 
@@ -251,7 +251,7 @@ def _peer(key: str, at: str, may: str) -> Peer:
 
 
 def _check(at: str) -> None:
-    """Raises BadConfiguration for an address that is given and none."""
+    """Raise BadConfiguration for an address that is given and malformed."""
     from hocket_bus.endpoints import check_endpoint
 
     if at:

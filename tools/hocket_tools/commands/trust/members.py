@@ -96,7 +96,7 @@ def take(file: File, home: Folder = None) -> None:
 
 @app.command("list", epilog="Example: hocket members list")
 def list_members(home: Folder = None) -> None:
-    """The list that this machine keeps."""
+    """Show the list that this machine keeps."""
     from hocket_daemon.roles.membership import read
 
     folder = _folder(home)

@@ -1,4 +1,4 @@
-"""What transformers makes of a GGUF file: its tokenizer as files, and its weights in float32."""
+"""Conversion of a GGUF file by transformers: its tokenizer as files, and its weights in float32."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TIED = {"lm_head.weight"}  # is the embedding where a file has none
 
 
 def write_tokenizer(file: Path, folder: Path) -> None:
-    """The tokenizer and chat template of `file`, as files in `folder`. Raises BadRequest."""
+    """Write the tokenizer and chat template of `file` as files in `folder`. Raises BadRequest."""
     from transformers import AutoTokenizer
 
     with _understood(file):
@@ -22,7 +22,7 @@ def write_tokenizer(file: Path, folder: Path) -> None:
 
 
 def write_weights(file: Path, folder: Path, progress: Callable[[str], None]) -> None:
-    """Configuration and weights in `folder`; `progress` hears what is done. Raises BadRequest."""
+    """Write configuration and weights into `folder`; `progress` gets what is done. Raises BadRequest."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
     from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint

@@ -37,7 +37,7 @@ class GGUFModel(Worded, Keeping):
     slots: _LlamaRows
 
     def __init__(self, settings: ModelSettings, file: Path, kv: KVSettings | None = None, why: str = "") -> None:
-        """`why` it was chosen. Raises BadConfiguration."""
+        """Load the model; `why` is the reason for which it was chosen. Raises BadConfiguration."""
         self.name, self.why = settings.name, why
         self.file = file
         model = self._model = Model(file)
@@ -62,7 +62,7 @@ class GGUFModel(Worded, Keeping):
         return self.slots.kv if weights == "float32" else weights
 
     def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Heads]:
-        """Append all segments in one forward pass; for each the whole vocabulary's probabilities.
+        """Append all segments in one forward pass; return for each the whole vocabulary's probabilities.
 
         Raises Preempted, and BadRequest where a row has no room; the rows are then as they were.
         """
@@ -80,7 +80,7 @@ class GGUFModel(Worded, Keeping):
         self._model.close()
 
     def _digest(self) -> bytes:
-        """Of all that kept bytes depend on: the file, how its rows are laid out, and llama.cpp's build."""
+        """Digest all that stored bytes depend on: the file, the layout of its rows, and llama.cpp's build."""
         with self.file.open("rb") as opened:
             digest = hashlib.file_digest(opened, lambda: hashlib.blake2b(digest_size=32))
         digest.update(f"a row of {self.slots.context} {self.slots.kv} {library().build}".encode())
@@ -120,7 +120,7 @@ class _LlamaRows(RowMemory):
         )
 
     def make_room(self, rows: int) -> None:
-        """Hold twice as many rows until there are so many; what the others hold moves along.
+        """Double the rows until there are at least `rows` of them; the contents of the others move along.
 
         Raises HocketError where llama.cpp does not take a row that it gave; all is then as it was.
         """
@@ -136,7 +136,7 @@ class _LlamaRows(RowMemory):
         self._context, self._rows = context, more
 
     def append(self, segments: Sequence[Segment], stop: Stop) -> NDArray[np.float32]:
-        """Lengthen the rows of `segments`, which are all different; logits [wanted, vocabulary], in their order."""
+        """Lengthen the rows of `segments`, all different; return logits [wanted, vocabulary] in their order."""
         feeds = [
             Feed(row, ids, self.lengths[row], segment.every or bool(given))
             for segment in segments
@@ -154,7 +154,7 @@ class _LlamaRows(RowMemory):
         self._context.cut(row, length)
 
     def copy_out(self, row: int, length: int) -> KV:
-        """Cut a row to its first `length` tokens; what llama.cpp holds of them, in its own layout."""
+        """Cut a row to its first `length` tokens; return what llama.cpp holds of them, in its own layout."""
         self.roll_back(row, length)
         return KV("uint8", [self._context.copy_out(row)[None, None]])
 
@@ -165,7 +165,7 @@ class _LlamaRows(RowMemory):
         return fits
 
     def close(self) -> None:
-        """Free them."""
+        """Free the rows."""
         self._context.close()
 
 

@@ -36,7 +36,7 @@ _BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 
 
 class Library(NamedTuple):
-    """The functions of llama.cpp, and the last lines that it complained in."""
+    """The functions of llama.cpp, and its last warnings and errors."""
 
     functions: ModuleType | Functions  # llama-cpp-python's module, or the wheel's under the same names
     build: str  # of whom, and which: what is kept by one is not another's
@@ -63,7 +63,7 @@ def library() -> Library:
 
 
 def _built_here() -> ModuleType | None:
-    """llama-cpp-python, which whoever has a compiler may install; None where it is not there."""
+    """Return llama-cpp-python, which users with a compiler may install; None where it is not installed."""
     try:
         from llama_cpp import llama_cpp
     except (ImportError, OSError, RuntimeError) as error:
@@ -83,7 +83,7 @@ def _of_the_wheel() -> Functions:
 
 
 def obstacle() -> BadConfiguration | None:
-    """Why no GGUF file can be read here; None where one can."""
+    """Return why no GGUF file can be read here; None where one can."""
     try:
         library()
     except BadConfiguration as error:
@@ -92,7 +92,7 @@ def obstacle() -> BadConfiguration | None:
 
 
 def is_installed() -> bool:
-    """Whether a GGUF file can be read here."""
+    """Tell whether a GGUF file can be read here."""
     return obstacle() is None
 
 
@@ -105,7 +105,7 @@ class Stop:
 
     @property
     def asked(self) -> bool:
-        """Whether the pass is to end."""
+        """Tell whether the pass is to end."""
         return bool(self._text.value)
 
     def set(self) -> None:
@@ -117,7 +117,7 @@ class Model:
     """The weights and the vocabulary of a GGUF file."""
 
     def __init__(self, file: Path) -> None:
-        """Raises BadConfiguration for a file that is no language model, or none that can be read here."""
+        """Load a file. Raises BadConfiguration where it is no language model, or none that can be read here."""
         self._c, _, complaints, _ = library()
         _look_at(file)
         complaints.clear()
@@ -144,7 +144,7 @@ class Model:
         return None
 
     def vocabulary(self) -> dict[str, int]:
-        """Every piece and its number, without those that only fill the matrix up."""
+        """Return every piece and its number, without those that only pad the vocabulary."""
         c = self._c
         used = (id for id in range(self.size) if not self._attributes(id) & c.LLAMA_TOKEN_ATTR_UNUSED)
         return {c.llama_vocab_get_text(self._vocabulary, id).decode("utf-8", "replace"): id for id in used}
@@ -159,7 +159,7 @@ class Model:
 
     @property
     def trained_context(self) -> int:
-        """Positions that it was trained with."""
+        """The number of positions that the model was trained with."""
         return int(self._c.llama_model_n_ctx_train(self.handle))
 
     @property
@@ -171,14 +171,14 @@ class Model:
 
     @property
     def shape(self) -> Shape:
-        """As the file's head says."""
+        """The model's sizes as the file's header states them."""
         c, width = self._c, int(self._c.llama_model_n_embd(self.handle))
         hidden = self._metadata(f"{self._metadata('general.architecture')}.feed_forward_length")
         layers, heads = int(c.llama_model_n_layer(self.handle)), int(c.llama_model_n_head(self.handle))
         return Shape(layers, width, heads, int(hidden) if hidden.isdigit() else 4 * width, self.size)
 
     def kv_bytes(self, tokens: int, kv: str) -> int:
-        """What the keys and values of so many tokens take."""
+        """Return the bytes that the keys and values of `tokens` tokens take."""
         c = self._c
         heads, width = c.llama_model_n_head(self.handle), c.llama_model_n_embd(self.handle)
         row = c.llama_model_n_head_kv(self.handle) * self._length("key", width // heads)
@@ -195,7 +195,7 @@ class Model:
         return text.value.decode("utf-8", "replace") if found >= 0 else ""
 
     def close(self) -> None:
-        """Free it."""
+        """Free the model."""
         self._c.llama_model_free(self.handle)
 
 
@@ -203,7 +203,7 @@ class Context:
     """Rows of a model. A row's cells are its tokens from position 0 on."""
 
     def __init__(self, model: Model, rows: int, context: int, *, threads: int, kv: str, pass_tokens: int) -> None:
-        """`rows` of `context` tokens, kept in `kv`. Raises BadConfiguration where there is no room for them."""
+        """Allocate `rows` of `context` tokens, stored as `kv`. Raises BadConfiguration where they find no room."""
         self._c, _, complaints, _ = library()
         self._model = model
         how = self._c.llama_context_default_params()
@@ -230,8 +230,8 @@ class Context:
     def append(self, feeds: Sequence[Feed], stop: Stop) -> list[NDArray[np.float32]]:
         """Append to each of `feeds`' rows, which are all different.
 
-        For each the logits behind its last token, [1, size], or behind every token, [tokens, size]. Raises Preempted
-        once `stop` is set; the rows are then as they were.
+        Returns for each the logits after its last token, [1, size], or after every token, [tokens, size]. Raises
+        Preempted once `stop` is set; the rows are then as they were.
         """
         # What C calls here is strlen: 0, or false, for as long as the text at `stop` is empty.
         self._c.llama_set_abort_callback(self._handle, self._strlen, stop.address)
@@ -253,10 +253,10 @@ class Context:
         self._c.llama_memory_seq_rm(self._memory, row, length, -1)
 
     def copy_out(self, row: int) -> NDArray[np.uint8]:
-        """All that a row holds, as bytes; where `rows_move` a context of any number of rows takes them.
+        """Copy all that a row holds, as bytes; where `rows_move`, a context with any number of rows takes them.
 
-        llama.cpp writes a head with the number of rows, then of each row how many cells it has, and these; of one row,
-        the others have none. A model whose attention has windows has two such memories.
+        llama.cpp writes a header with the number of rows, then for each row the number of its cells, and these; for a
+        single row, the others have none. A model whose attention has windows has two such memories.
         """
         state = self._state(row)
         if not self.rows_move:
@@ -264,7 +264,7 @@ class Context:
         return state[(_HEAD + row) * _WORD : state.size - (self._cells.size - 1 - row) * _WORD]
 
     def copy_in(self, row: int, state: NDArray[np.uint8]) -> int:
-        """Make a row of such bytes; how many tokens it holds, none where they are none of this context's."""
+        """Fill a row from such bytes; return how many tokens it holds, 0 where they do not fit this context."""
         if self.rows_move:
             state = np.concatenate([self._before, state, *[self._other] * (self._cells.size - 1)])
         read = self._c.llama_state_seq_set_data(self._handle, _bytes_of(state), state.size, row)
@@ -276,12 +276,12 @@ class Context:
         return state[: self._c.llama_state_seq_get_data(self._handle, _bytes_of(state), size, row)]
 
     def close(self) -> None:
-        """Free it."""
+        """Free the context."""
         self._c.llama_free(self._handle)
 
 
 class Feed(NamedTuple):
-    """Tokens to append to a row that holds `start`; logits are wanted behind the last one, or behind `every` one."""
+    """Tokens to append to a row that holds `start`; logits are wanted after the last one, or after `every` one."""
 
     row: int
     tokens: Sequence[int]
@@ -290,7 +290,7 @@ class Feed(NamedTuple):
 
 
 class _Batch:
-    """llama_batch over numpy's memory; `wanted` is where the tokens of each row stand whose logits are asked for."""
+    """A llama_batch over numpy's memory; `wanted` has for each row the places of the tokens whose logits are wanted."""
 
     def __init__(self, functions: ModuleType | Functions, cells: NDArray[np.int32], feeds: Sequence[Feed]) -> None:
         rows, tokens, starts, every = zip(*feeds, strict=True)

@@ -37,7 +37,7 @@ ggml_abort_callback = ctypes.CFUNCTYPE(c_bool, c_void_p)
 
 
 class llama_model_params(Structure):  # noqa: N801 - its name in C, as are those of its fields
-    """How a file is loaded."""
+    """The parameters for loading a file."""
 
     _fields_ = (
         ("devices", c_void_p),
@@ -61,7 +61,7 @@ class llama_model_params(Structure):  # noqa: N801 - its name in C, as are those
 
 
 class llama_context_params(Structure):  # noqa: N801
-    """How rows are laid out and computed."""
+    """The parameters for laying out and computing rows."""
 
     _fields_ = (
         ("n_ctx", c_uint32),
@@ -160,7 +160,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {  # what each returns, and takes
 
 
 class Functions:
-    """Those of llama.cpp that are used here, each under its own name, with the records and numbers that they take."""
+    """The functions of llama.cpp that are used here, by name, with the records and constants that they need."""
 
     LLAMA_VOCAB_TYPE_NONE = LLAMA_VOCAB_TYPE_NONE
     LLAMA_TOKEN_ATTR_UNUSED = LLAMA_TOKEN_ATTR_UNUSED
@@ -170,7 +170,7 @@ class Functions:
     ggml_abort_callback = ggml_abort_callback
 
     def __init__(self) -> None:
-        """Raises ImportError where the wheel is missing, or is another than the one that is known."""
+        """Load the library. Raises ImportError where the wheel is missing, or is another than the one that is known."""
         file = _file()
         try:
             library = ctypes.CDLL(str(file))
@@ -188,7 +188,7 @@ class Functions:
 
 
 def _file() -> Path:
-    """The library in the wheel, of which no Python is run."""
+    """Return the path of the library in the wheel, none of whose Python is run."""
     try:
         package = metadata.distribution(PACKAGE)
     except metadata.PackageNotFoundError as error:
@@ -199,7 +199,7 @@ def _file() -> Path:
 
 
 def _is_known(functions: Functions) -> bool:
-    """Whether values that llama.cpp documents stand where they should at both ends of its records."""
+    """Tell whether values that llama.cpp documents are where they should be at both ends of its records."""
     model, context = functions.llama_model_default_params(), functions.llama_context_default_params()
     flags = (context.embeddings, context.offload_kqv, context.no_perf, context.op_offload, context.swa_full)
     return (

@@ -1,4 +1,4 @@
-"""A model that a server runs and of which it tells the likeliest next tokens: a row is the ids that are sent to it.
+"""A model run by a server that reports the likeliest next tokens: a row is the ids that are sent to it.
 
 Nothing is kept here but ids: what a server has read of a row before, it finds by itself. The requests of a pass are on
 their way at once, each on a connection that is kept, and end together.
@@ -43,7 +43,7 @@ _OTHER_IDS = BadConfiguration(
 
 
 class _Place(NamedTuple):
-    """What is asked behind `ids`, of which the last `new` are; `given` are ids, of which each followed one of them."""
+    """A query for what follows `ids`, the last `new` of which are new; each of `given` followed one of these."""
 
     ids: list[int]
     new: int
@@ -55,19 +55,19 @@ class _Rows(RowMemory):
     """Rows of ids, each with what it is declared to hold."""
 
     def __init__(self, settings: ModelSettings, check: Callable[[Contents], None]) -> None:
-        """`check` raises what keeps contents from leaving."""
+        """Create empty rows; `check` raises the error that keeps contents from being sent."""
         super().__init__(settings.slots, settings.context)
         self._check = check
         self._ids: list[list[int]] = [[] for _ in range(settings.slots)]
         self._contents: list[Contents | None] = [None] * settings.slots
 
     def declare(self, row: int, contents: Contents) -> None:
-        """Raises Forbidden where [egress] keeps any of it here."""
+        """Declare what a row will hold. Raises Forbidden where [egress] keeps any of it here."""
         self._check(contents)
         self._contents[row] = contents
 
     def give_back(self, rows: Sequence[int]) -> None:
-        """Free rows, of which nothing is known any more."""
+        """Free rows and forget their declared contents."""
         super().give_back(rows)
         for row in rows:
             self._contents[row] = None
@@ -78,7 +78,7 @@ class _Rows(RowMemory):
         del self._ids[row][length:]
 
     def places(self, segment: Segment) -> Iterator[_Place]:
-        """What a segment asks for. Raises BadRequest for rows of which nobody has said what leaves with them."""
+        """Yield the queries of a segment. Raises BadRequest for rows whose contents were not declared."""
         for row, ids, given in segment.each():
             contents = self._contents[row]
             if contents is None:
@@ -96,7 +96,7 @@ class _Rows(RowMemory):
 
 
 class LogprobModel(RemoteModel):
-    """The LanguageModel of such a server. Its requests pass the gate of [egress] and are in its ledger."""
+    """The LanguageModel of such a server. Its requests pass the gate of [egress] and are counted in its ledger."""
 
     prefill_tokens = PASS_TOKENS
     slots: _Rows
@@ -111,7 +111,10 @@ class LogprobModel(RemoteModel):
         gate: PeerGate,
         switch: LinkSwitch,
     ) -> None:
-        """`server` takes completions; while `switch` is cut one elsewhere is asked nothing. Raises BadConfiguration."""
+        """Prepare the model; `server` takes completions. Raises BadConfiguration.
+
+        While `switch` is cut, a server elsewhere is asked nothing.
+        """
         super().__init__(settings, folder, asked.model, f"{server.place}, {asked.logprobs} log-probabilities a token")
         self.slots = _Rows(settings, self._check)
         self._number = min(asked.logprobs, self.vocabulary)
@@ -121,7 +124,7 @@ class LogprobModel(RemoteModel):
         self._known: set[int] = set()  # ids that are the server's, too
 
     def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Heads]:
-        """Raises what keeps the server from answering; the rows are then as they were."""
+        """Append all segments. Raises what keeps the server from answering; the rows are then as they were."""
         self.slots.check_room(segments)
         places = [list(self.slots.places(segment)) for segment in segments]
         found = iter(self._ask([place for each in places for place in each], interrupt or Interrupt()))
@@ -131,12 +134,12 @@ class LogprobModel(RemoteModel):
         return heads
 
     def close(self) -> None:
-        """End all connections; what the server still owes is not waited for."""
+        """Close all connections without waiting for what the server still owes."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._connections.close()
 
     def _check(self, contents: Contents) -> None:
-        """Raises Forbidden."""
+        """Check that the contents may be sent to the server. Raises Forbidden."""
         self._check_link()
         self._gate.require("query", "question")
         self._gate.require("targets", "answer")
@@ -150,7 +153,7 @@ class LogprobModel(RemoteModel):
             raise CUT
 
     def _ask(self, places: list[_Place], interrupt: Interrupt) -> list[Likeliest]:
-        """All at once; the first that fails, or an interrupt, ends the others."""
+        """Send all queries at once; the first that fails, or an interrupt, ends the others."""
         self._check_link()
         asking = _Pass()
         interrupt.when_set(asking.end)
@@ -174,7 +177,7 @@ class LogprobModel(RemoteModel):
         return Heads(heads.probabilities, heads.ids, np.concatenate(given) if given else NO_PROBABILITIES)
 
     def _given(self, head: Heads, place: _Place, found: Likeliest) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
-        """Of ids that follow within the prompt, or behind its last token; none where the server does not tell."""
+        """Return the probabilities of the given ids, in the prompt or after it; none where the server reports none."""
         if found.prompt is None:
             return NO_PROBABILITIES
         inside = found.prompt[len(found.prompt) - (place.new - 1) :][: len(place.given)]
@@ -218,7 +221,7 @@ class LogprobModel(RemoteModel):
         return content
 
     def _answer(self, connection: HttpConnection, request: bytes, place: _Place, until_s: float) -> HTTPResponse:
-        """A kept connection may have been ended by the server a moment ago: then another one is opened."""
+        """Send on the kept connection, or on a new one where the server has just closed the kept one."""
         if connection.is_open:
             try:
                 return self._send(connection, request, place, until_s)
@@ -230,7 +233,7 @@ class LogprobModel(RemoteModel):
         return self._send(connection, request, place, until_s)
 
     def _send(self, connection: HttpConnection, request: bytes, place: _Place, until_s: float) -> HTTPResponse:
-        """Counted before it leaves: each id by what it is of, and all the rest with the question."""
+        """Count a request, each id by its class and all the rest with the question, and then send it."""
         ids, contents = place.ids, place.contents
         parts: dict[DataClass, list[int]] = {
             "passages": ids[contents.lead : contents.passage],
@@ -244,7 +247,7 @@ class LogprobModel(RemoteModel):
         return connection.send(request, until_s)
 
     def _compare(self, pieces: dict[int, bytes]) -> None:
-        """Raises BadConfiguration where the server means another token by an id."""
+        """Raise BadConfiguration where the server means another token by an id."""
         new = pieces.keys() - self._known
         if any(id >= self.vocabulary or self.piece(id) != pieces[id] for id in new):
             raise _OTHER_IDS
@@ -260,19 +263,19 @@ class _Pass:
         self._has_ended = False
 
     def hold(self, connection: HttpConnection) -> None:
-        """One more."""
+        """Add a connection, and close it if the pass has ended."""
         with self._lock:
             self._connections.add(connection)
             if self._has_ended:
                 connection.close()
 
     def release(self, connection: HttpConnection) -> None:
-        """It has its answer."""
+        """Remove a connection whose query is done."""
         with self._lock:
             self._connections.discard(connection)
 
     def end(self) -> None:
-        """Whoever waits wakes, and the server sees that nobody does."""
+        """Close all connections: whoever waits wakes, and the server sees that nobody waits any more."""
         with self._lock:
             self._has_ended = True
             for connection in self._connections:
@@ -280,7 +283,7 @@ class _Pass:
 
 
 class _Connections:
-    """Those that are kept between passes. From any thread."""
+    """The connections that are kept between passes. Usable from any thread."""
 
     def __init__(self, server: ServerAddress) -> None:
         self.server = server
@@ -290,7 +293,7 @@ class _Connections:
 
     @contextmanager
     def one(self, asking: _Pass) -> Iterator[HttpConnection]:
-        """One for a request, which is kept behind it unless that fails or the server will not."""
+        """Yield a connection for a query; it is kept afterwards unless the query fails or the server closes it."""
         with self._lock:
             connection = self._kept.pop() if self._kept else HttpConnection(self.server, self._context)
         asking.hold(connection)
@@ -308,6 +311,6 @@ class _Connections:
             connection.free()
 
     def close(self) -> None:
-        """End them."""
+        """Close the kept connections."""
         for connection in self._kept:
             connection.free()

@@ -1,4 +1,4 @@
-"""The next token's log-probabilities as servers with OpenAI's API tell them, as pure functions.
+"""The next token's log-probabilities as servers with OpenAI's API report them, as pure functions.
 
 llama.cpp's server names the likeliest tokens by id and bytes. vLLM names them by id, and tells the text of the first;
 it alone tells how likely a prompt's own tokens were.
@@ -69,7 +69,7 @@ class _Answer(Struct, frozen=True):
 
 
 def body_of(ids: list[int], model: str, number: int, *, scored: bool) -> bytes:
-    """Ask for the `number` likeliest tokens behind `ids`, and, where `scored`, how likely each of these was."""
+    """Return a body that asks for the `number` likeliest ids after `ids` and, where `scored`, how likely these were."""
     asked = {
         "model": model,
         "prompt": ids,
@@ -87,7 +87,7 @@ def size_of(ids: list[int]) -> int:
 
 
 def parsed(body: bytes, ids: list[int], number: int, vocabulary: int) -> Likeliest:
-    """What an answer says of the `number` likeliest ids behind `ids`.
+    """Read the `number` likeliest ids after `ids` from an answer.
 
     Raises BadConfiguration where it tells no log-probabilities, or fewer, and ProtocolError for what is no answer.
     """
@@ -112,7 +112,7 @@ def parsed(body: bytes, ids: list[int], number: int, vocabulary: int) -> Likelie
 
 
 def refusal_of(status: int, refusal: bytes, retry_after: str, number: int) -> HocketError:
-    """What a status means; a server that tells fewer log-probabilities refuses the request."""
+    """Return the error that a status means; a server that reports fewer log-probabilities refuses the request."""
     if status == 400 and b"logprobs" in refusal:
         return _too_few(f"the server does not tell {number} log-probabilities")
     return refused(status, refusal, retry_after)

@@ -24,7 +24,7 @@ NO_DISTRIBUTIONS = BadRequest("this side's model is a server, which tells no pro
 
 
 class RemoteModel(Worded):
-    """The LanguageModel of which text alone can be had."""
+    """A LanguageModel that gives text alone, and no distributions."""
 
     precision, why = "as the server has it", ""
     prefill_tokens = PREFILL_TOKENS
@@ -32,7 +32,7 @@ class RemoteModel(Worded):
     stored: DocumentStore | None = None
 
     def __init__(self, settings: ModelSettings, folder: Path, name: str, place: str) -> None:
-        """`name` is what the server at `place` calls it; `folder` has a tokenizer. Raises BadConfiguration."""
+        """Load the tokenizer in `folder`; the server at `place` calls the model `name`. Raises BadConfiguration."""
         tokenizer = _tokenizer(folder, settings.name)
         super().__init__(tokenizer)
         self.name, self.compute = name, place
@@ -43,21 +43,21 @@ class RemoteModel(Worded):
         self.slots = RowMemory(settings.slots, settings.context)
 
     def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Heads]:  # noqa: ARG002
-        """Raises BadRequest."""
+        """Raise BadRequest: the server gives no distributions."""
         raise NO_DISTRIBUTIONS
 
     def close(self) -> None:
-        """There is nothing to end."""
+        """Do nothing: there is nothing to end."""
 
     def restore(self, row: int, prefix: Prefix, length: int) -> bool:  # noqa: ARG002
-        """Nothing is kept."""
+        """Return False: nothing is stored."""
         return False
 
     def keep(self, row: int, prefix: Prefix) -> None:
-        """The same."""
+        """Do nothing: nothing is stored."""
 
     def keep_ahead(self, row: int, prefix: Prefix) -> bool:  # noqa: ARG002
-        """The same."""
+        """Return False: nothing is stored."""
         return False
 
 

@@ -1,4 +1,4 @@
-"""What a published model's configuration says of it, by the names that families of models have in common."""
+"""Facts in a published model's configuration, by the names that families of models have in common."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...language_model import Shape
 
 
 def shape_of(config: PreTrainedConfig, vocabulary: int) -> Shape:
-    """A hidden layer is four times as wide if nothing is said."""
+    """Return the model's sizes; a hidden layer counts as four times as wide where nothing is said."""
     width = int(config.hidden_size)
     hidden = getattr(config, "intermediate_size", None) or getattr(config, "ffn_dim", None) or 4 * width
     return Shape(int(config.num_hidden_layers), width, int(config.num_attention_heads), int(hidden), vocabulary)
@@ -22,7 +22,7 @@ def ends_of(generation: GenerationConfig | None, tokenizer: PreTrainedTokenizerB
 
 
 def context_of(config: PreTrainedConfig, asked: int, spare: int = 0) -> tuple[int, str]:
-    """Tokens that a row may hold, `spare` positions left over, and why these are few; of a window no more than it."""
+    """Return the tokens that a row may hold, `spare` positions left and within any window, and why they are few."""
     context = min(asked, int(getattr(config, "max_position_embeddings", asked + spare)) - spare)
     window = getattr(config, "sliding_window", None)
     if window and window < context:  # up to its length a window hides nothing

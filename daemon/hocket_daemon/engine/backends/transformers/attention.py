@@ -51,7 +51,7 @@ def _attend(
     plan: Plan | None = None,
     **kwargs: Any,  # noqa: ANN401 - whatever an architecture hands to its attention
 ) -> tuple[Tensor, None]:
-    """`query` is [1, heads, tokens, width], `key` and `value` are all rows, [slots, heads, context, width]."""
+    """Attend by `plan`: `query` is [1, heads, tokens, width], `key` and `value` [slots, heads, context, width]."""
     if plan is None:
         return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
     if any(kwargs.get(name) is not None for name in _STRANGE):
@@ -64,7 +64,7 @@ def _attend(
 
 
 def _attend_run(run: RowSpan, query: Tensor, key: Tensor, value: Tensor, scaling: float | None) -> Tensor:
-    """`query` and what is returned are [rows · tokens, heads, width].
+    """Attend over one span of rows; `query` and the result are [rows · tokens, heads, width].
 
     Query heads that share a key head become further tokens of it, so that no key is repeated.
     """

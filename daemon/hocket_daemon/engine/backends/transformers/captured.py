@@ -3,7 +3,7 @@
 A step is computed for all of the first rows, as many as reach to the last one that is fed and a round number at that,
 over as many keys as the longest of them has, again a round number: one graph for each such pair. A mixed pass is a step
 of all rows, and a table of a few rows with several tokens each, whose last one is read again up to the table's width.
-What is read again has the same key; a row that is not fed writes one behind its end, where nobody reads before
+What is read again has the same key; a row that is not fed writes one after its end, where nobody reads before
 something else is written there.
 """
 
@@ -26,7 +26,7 @@ OVER_STEP = 2.0  # a mixed pass takes at most so many decode steps, if it can
 
 
 class Captive(NamedTuple):
-    """What of a model is captured; `forward` gives logits [wanted, vocabulary] of ids [1, tokens] by a plan."""
+    """The part of a model to capture; `forward` gives logits [wanted, vocabulary] of ids [1, tokens] by a plan."""
 
     slots: Slots
     forward: Callable[[Tensor, Plan], Tensor]
@@ -52,7 +52,7 @@ class CapturedPasses:
     """A model's passes, but for those that feed a row more than a part of a prompt."""
 
     def __init__(self, model: Captive, capture: Capture, part_tokens: int = 0) -> None:
-        """Captures every graph at once. Parts have `part_tokens`; 0: as many as OVER_STEP allows, by measuring."""
+        """Capture every graph at once. Parts have `part_tokens`; 0: as many as OVER_STEP allows, by measuring."""
         self._model, self._slots, self._capture = model, model.slots, capture
         slots = len(model.slots.lengths)
         self._rows, self._lengths = doubled(MIN_ROWS, slots), doubled(MIN_LENGTH, model.slots.context)
@@ -69,7 +69,7 @@ class CapturedPasses:
         self._mixed = {(table, length): capture(partial(self._with_table, table, length)) for table, length in mixed}
 
     def fits(self, fed: Fed) -> bool:
-        """Whether a pass takes it: no more than a part, and there is a place behind its end."""
+        """Tell whether a captured pass takes it: it is no longer than a part, and there is a place after its end."""
         return len(fed.tokens) <= self.part_tokens and (
             len(fed.tokens) == 1 or self._slots.lengths[fed.row] + len(fed.tokens) < self._slots.context
         )
@@ -77,7 +77,7 @@ class CapturedPasses:
     def run(self, fed: Sequence[Fed], places: Sequence[int]) -> Tensor:
         """Append `fed`, all of which fit, in one pass where one takes them.
 
-        Logits [places, vocabulary] behind the tokens at `places`, counted over all of `fed` in a line.
+        Returns logits [places, vocabulary] after the tokens at `places`, counted over all of `fed` in a line.
         """
         single = [each for each in fed if len(each.tokens) == 1]
         if len(single) == len(fed):
@@ -100,7 +100,7 @@ class CapturedPasses:
         return logits[_indices([each.row for each in fed], self._model.device)]
 
     def _parted(self, fed: Sequence[Fed]) -> Iterator[list[Fed]]:
-        """In their order, as many together as a table takes."""
+        """Yield `fed` in order, as many together as a table takes."""
         part: list[Fed] = []
         for each in fed:
             if part and self._table_of([*part, each]) is None:
@@ -114,7 +114,7 @@ class CapturedPasses:
         return next((each for each in self._tables if each.rows >= len(fed) and each.width >= width), None)
 
     def _run_mixed(self, single: Sequence[Fed], longer: Sequence[Fed]) -> Tensor:
-        """Logits behind all tokens of `single`, and then of `longer`."""
+        """Run a mixed pass; return the logits after all tokens of `single`, and then of `longer`."""
         table, lengths = self._table_of(longer), self._slots.lengths
         assert table is not None, "a part fits by itself"
         fed = [*single, *longer]
@@ -135,7 +135,7 @@ class CapturedPasses:
         return logits[_indices(taken, self._model.device)]
 
     def _give_step(self, fed: Sequence[Fed], others: Sequence[Fed], rows: int) -> None:
-        """Of the first `rows`; those that are not fed write behind their end, also if `others` lengthen them."""
+        """Fill in a step of the first `rows`; those not fed write after their end, also if `others` lengthen them."""
         lengths = self._slots.lengths
         tokens, seen = [0] * rows, [0] * rows
         written = [min(each, self._slots.context - 1) for each in lengths[:rows]]  # none that decodes is that full
@@ -189,7 +189,7 @@ class CapturedPasses:
 
 
 def _tables(tokens: int) -> list[Table]:
-    """For a few tokens of many rows, for a question behind several passages, and for a part of one prompt or of two."""
+    """Return tables for few tokens of many rows, a question after several passages, and parts of one or two prompts."""
     narrow = [table for table in (Table(16, 8), Table(8, 32)) if table.width < tokens]
     return [*narrow, Table(1, tokens), Table(2, tokens)]
 

@@ -16,9 +16,9 @@ Capture: TypeAlias = Callable[[Step], Step]
 
 
 def cuda_graphs() -> Capture:
-    """Captures what a step launches; every call of what it returns launches that again, into the same tensors.
+    """Return a function that captures what a step launches; its result launches that again, into the same tensors.
 
-    All share the memory that they compute in: a result is to be taken before the next one is launched.
+    All captures share the memory that they compute in: a result is to be taken before the next one is launched.
     """
     pool = torch.cuda.graph_pool_handle()
 
@@ -42,7 +42,7 @@ def cuda_graphs() -> Capture:
 
 
 def doubled(minimum: int, maximum: int) -> list[int]:
-    """`minimum` doubled until `maximum`, which is the last."""
+    """Return `minimum`, doubled until `maximum`, which is the last."""
     bounds = [min(minimum, maximum)]
     while bounds[-1] < maximum:
         bounds.append(min(2 * bounds[-1], maximum))
@@ -55,7 +55,7 @@ def bound(bounds: Sequence[int], number: int) -> int:
 
 
 def seconds(replay: Callable[[], object], device: torch.device) -> float:
-    """What a graph takes on its device, the least of a few tries."""
+    """Return the seconds that a graph takes on its device, the least of a few tries."""
     took_s = []
     for _ in range(TRIES):
         _finish(device)

@@ -23,7 +23,7 @@ _OWN_CODE = "trust_remote_code"  # transformers' word for it, also in its refusa
 
 
 def load(place: str, dtype: torch.dtype, device: torch.device) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Weights and tokenizer. Raises BadConfiguration."""
+    """Load weights and tokenizer. Raises BadConfiguration."""
     try:
         base = base_of(Path(place))
         if not base:

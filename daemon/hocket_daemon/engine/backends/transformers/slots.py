@@ -31,7 +31,7 @@ class RowSpan(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """One forward pass: every token of every segment in a line, and the last one again up to a round number."""
+    """The plan of a forward pass: all tokens of all segments in a line, the last repeated up to a round number."""
 
     slot_mapping: Tensor  # [tokens]: where their keys and values go, counted over all rows
     positions: Tensor  # [1, tokens]
@@ -57,7 +57,7 @@ class SlotLayer(CacheLayerMixin):
     def update(
         self, key_states: Tensor, value_states: Tensor, *_args: object, **_kwargs: object
     ) -> tuple[Tensor, Tensor]:
-        """Write [1, heads, tokens, width] where the plan says; all rows, not copied: [slots, heads, context, width]."""
+        """Write [1, heads, tokens, width] by the plan; return all rows, not copied: [slots, heads, context, width]."""
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
         keys, values = self._tensors()
@@ -80,11 +80,11 @@ class SlotLayer(CacheLayerMixin):
         return self.keys, self.values
 
     def get_seq_length(self) -> int:
-        """Positions come with every call, so the cache itself claims none."""
+        """Return 0: positions come with every call, so the cache itself claims none."""
         return 0
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        """Unused: every plan brings its own masks."""
+        """Return sizes that nothing uses: every plan brings its own masks."""
         return query_length, 0
 
     def get_max_length(self) -> int:
@@ -98,7 +98,7 @@ class Slots(RowMemory):
     plan: Plan  # of the pass under way
 
     def __init__(self, config: PretrainedConfig, slots: int, context: int, max_bytes: int) -> None:
-        """`max_bytes` is what all keys and values may take; 0 is any amount."""
+        """Create the rows; `max_bytes` is what all keys and values may take, 0 for any amount."""
         super().__init__(slots, context)
         self.bytes = 0
         self._max_bytes = max_bytes
@@ -114,7 +114,7 @@ class Slots(RowMemory):
 
     @torch.inference_mode()
     def copy_out(self, row: int, length: int) -> KV:
-        """The first `length` positions of a row."""
+        """Copy the first `length` positions of a row."""
         states = [states for layer in self._layers for states in layer.copy_out(row, length)]
         dtype = str(states[0].dtype).removeprefix("torch.")
         return KV(dtype, [each.contiguous().view(torch.uint8).numpy() for each in states])
@@ -131,9 +131,9 @@ class Slots(RowMemory):
     def plan_pass(
         self, segments: Sequence[Segment], places: Sequence[int], dtype: torch.dtype, device: torch.device
     ) -> Plan:
-        """Lengthen the rows of `segments`, which are all different; the plan of the pass that appends them.
+        """Lengthen the rows of `segments`, all different; return the plan of the pass that appends them.
 
-        It gives logits behind the tokens at `places`, counted over all segments in a line.
+        The pass gives logits after the tokens at `places`, counted over all segments in a line.
         """
         fed = [(row, len(ids)) for segment in segments for row, ids in zip(segment.rows, segment.tokens, strict=True)]
         placed = [(row, self.lengths[row] + at) for row, n in fed for at in range(n)]
@@ -174,10 +174,10 @@ def _neighbours(segment: Segment) -> Iterator[tuple[int, int]]:
 
 
 def _mask(positions: Tensor, length: int, dtype: torch.dtype) -> Tensor:
-    """[tokens, length], for all runs at once: what is added to a token's score of every key, to see none behind it."""
+    """Return a mask [tokens, length] for all runs, to add to scores so that no token sees a later key."""
     return unseen(torch.arange(length) > positions[:, None], dtype)
 
 
 def unseen(hidden: Tensor, dtype: torch.dtype) -> Tensor:
-    """What is added to scores of such a shape, so that the `hidden` ones count nothing."""
+    """Return a mask to add to scores of this shape, so that the `hidden` ones count nothing."""
     return torch.zeros(hidden.shape, dtype=dtype, device=hidden.device).masked_fill_(hidden, float("-inf"))

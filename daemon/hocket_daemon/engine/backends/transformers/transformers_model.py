@@ -43,7 +43,7 @@ class TransformersModel(Worded, Keeping):
     slots: Slots
 
     def __init__(self, settings: ModelSettings, side: Side, kv: KVSettings | None = None, why: str = "") -> None:
-        """`why` it was chosen. Raises BadConfiguration."""
+        """Load the model; `why` is the reason for which it was chosen. Raises BadConfiguration."""
         self.why = why
         self._threads = settings.compute_threads
         use_threads(self._threads)
@@ -81,16 +81,16 @@ class TransformersModel(Worded, Keeping):
 
     @property
     def precision(self) -> str:
-        """What the weights are kept in."""
+        """The number format of the weights."""
         return str(self._weights.dtype).removeprefix("torch.")
 
     @property
     def compute(self) -> str:
-        """What the forward passes run on."""
+        """The device that the forward passes run on."""
         return torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else self.device.type
 
     def open_slots(self, slots: int, max_bytes: int) -> None:
-        """Empty rows, their memory taken at once. Raises BadConfiguration when that is more than `max_bytes`."""
+        """Create empty rows, taking their memory at once. Raises BadConfiguration when it is more than `max_bytes`."""
         self._captured: CapturedPasses | None = None
         self.slots = Slots(self._weights.config, slots, self._context, max_bytes)
         (row,) = self.slots.take(1)
@@ -112,7 +112,7 @@ class TransformersModel(Worded, Keeping):
             self.prefill_tokens = self._captured.part_tokens
 
     def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Heads]:
-        """Append all segments in one forward pass; for each what follows, as far as this device tells it.
+        """Append all segments in one forward pass; return each one's heads, as far as this device gives them.
 
         Padded ends of the vocabulary get no mass. Raises Preempted; the rows' lengths are then to be set again. Raises
         BadRequest where a row has no room, before any is written.
@@ -133,7 +133,7 @@ class TransformersModel(Worded, Keeping):
 
     @torch.inference_mode()
     def _forward(self, segments: Sequence[Segment], asked: Wanted) -> Tensor:
-        """Logits [places, vocabulary] behind the tokens that are `asked` for."""
+        """Return the logits [places, vocabulary] after the tokens that are `asked` for."""
         if self._captured is not None:
             fed = [Fed(row, ids) for segment in segments for row, ids, _ in segment.each()]
             if all(map(self._captured.fits, fed)):
@@ -158,7 +158,7 @@ class TransformersModel(Worded, Keeping):
 
 
 def model_digest(weights: PreTrainedModel) -> bytes:
-    """Digests every weight with its name and dtype, and the configuration. Reads all of the weights once."""
+    """Digest every weight with its name and dtype, and the configuration. Reads all of the weights once."""
     config = weights.config.to_dict()
     config.pop("_name_or_path", None)
     digest = hashlib.blake2b(json.dumps(config, sort_keys=True, default=str).encode(), digest_size=32)

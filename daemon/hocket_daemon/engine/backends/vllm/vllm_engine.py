@@ -44,7 +44,7 @@ _OURS = {
 
 
 class Engine:
-    """Requests go in, one `step` is one forward pass. For one thread."""
+    """A vLLM engine: requests go in, and one `step` is one forward pass. For one thread."""
 
     def __init__(
         self,
@@ -57,10 +57,10 @@ class Engine:
         captured_tokens: int | None,
         lost: Callable[[], None],
     ) -> None:
-        """`top` is how many ids a pass names behind a token; the `vocabulary` may be filled up by more than it has.
+        """Start the engine, whose passes name `top` ids after a token. Raises BadConfiguration.
 
-        Passes of so many `captured_tokens` are replayed on a GPU.
-        `lost` is called when a pass has failed, or a process died. Raises BadConfiguration.
+        vLLM may pad the `vocabulary` with further ids. Passes of up to `captured_tokens` are replayed on a GPU. `lost`
+        is called when a pass has failed, or a process died.
         """
         check_version()
         prepare(settings.compute_threads)
@@ -90,12 +90,12 @@ class Engine:
 
     @property
     def config(self) -> Any:  # noqa: ANN401 - vLLM's own
-        """What vLLM knows of the model."""
+        """The model's configuration as vLLM has it."""
         return self._engine.model_config
 
     @property
     def blocks(self) -> tuple[int, int]:
-        """How many blocks of KV memory there are, and how many tokens each holds."""
+        """The number of blocks of KV memory, and of tokens that each holds."""
         cache = self._engine.vllm_config.cache_config
         return int(cache.num_gpu_blocks), int(cache.block_size)
 
@@ -128,7 +128,7 @@ class Engine:
         self._core.abort_requests([request_id])
 
     def step(self) -> tuple[Sequence[Any], bool]:
-        """One forward pass: what it gave, and whether there was anything to compute."""
+        """Make one forward pass; return its outputs, and whether there was anything to compute."""
         try:
             outputs, executed = self._core.engine_core.step_fn()
             self._core.engine_core.post_step(model_executed=executed)
@@ -139,22 +139,22 @@ class Engine:
         return (outputs[0].outputs if outputs and 0 in outputs else []), bool(executed)
 
     def close(self) -> None:
-        """Free it, and end its processes."""
+        """Free the engine, and end its processes."""
         self._core.shutdown()
 
 
 def prepare(threads: int) -> None:
-    """What vLLM reads from the environment when it is imported."""
+    """Set what vLLM reads from the environment when it is imported."""
     os.environ.update(_ENVIRONMENT | {"OMP_NUM_THREADS": str(threads)})
 
 
 def is_installed() -> bool:
-    """Whether there is any vLLM."""
+    """Tell whether any version of vLLM is installed."""
     return _installed() is not None
 
 
 def check_version() -> None:
-    """Raises BadConfiguration where vLLM is missing, or another one than was tried."""
+    """Raise BadConfiguration where vLLM is missing, or another version than was tried."""
     version = _installed()
     if version is None:
         raise BadConfiguration("vLLM is not installed", f"run: {_INSTALL}")
@@ -164,7 +164,7 @@ def check_version() -> None:
 
 
 def check_options(settings: ModelSettings) -> None:
-    """Raises BadConfiguration where vLLM is told what rows rest on."""
+    """Raise BadConfiguration where [model.vllm] sets an option that rows rely on."""
     if ours := sorted(_OURS & set(settings.vllm)):
         raise BadConfiguration(f"'{ours[0]}' under [model.vllm] is hocket's own", "leave it out")
 

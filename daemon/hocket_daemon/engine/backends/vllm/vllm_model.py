@@ -39,7 +39,7 @@ class VllmModel(Worded):
     reads_ahead = False  # a row that gets more than one token is a prompt's part to vLLM
 
     def __init__(self, settings: ModelSettings, side: Side, why: str = "") -> None:
-        """`why` it was chosen. Raises BadConfiguration."""
+        """Load the model; `why` is the reason for which it was chosen. Raises BadConfiguration."""
         check_version()
         self.name, place = settings.name, place_of(settings.name, side)
         try:
@@ -74,7 +74,7 @@ class VllmModel(Worded):
         self.why = "; ".join(filter(None, (why, few, f"{blocks} blocks of {size} tokens")))
 
     def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Heads]:
-        """Append all segments, in one forward pass where they fit into one; for each the MAX_IDS likeliest ids.
+        """Append all segments, in one forward pass where they fit; return for each the MAX_IDS likeliest ids.
 
         Raises Preempted, and BadRequest where a row has no room; the rows are then as they were.
         """
@@ -82,23 +82,23 @@ class VllmModel(Worded):
         return self.slots.append(segments, interrupt or Interrupt())
 
     def restore(self, row: int, prefix: Prefix, length: int) -> bool:  # noqa: ARG002 - vLLM finds it by itself
-        """Never: a document that was read lately is found by its blocks when it is read again."""
+        """Return False: a document that was read lately is found by its blocks when it is read again."""
         return False
 
     def keep(self, row: int, prefix: Prefix) -> None:
-        """Nothing: its blocks are kept until others need them."""
+        """Do nothing: the document's blocks are kept until others need them."""
 
     def keep_ahead(self, row: int, prefix: Prefix) -> bool:  # noqa: ARG002 - there is no store
-        """Never: there is no room to be reserved."""
+        """Return False: there is no room to be reserved."""
         return False
 
     def close(self) -> None:
-        """Free it, and end its processes."""
+        """Free the engine, and end its processes."""
         self._engine.close()
 
 
 def _generation(place: str) -> GenerationConfig | None:
-    """What a model's folder says of the ends of its texts; not every one does."""
+    """Read what a model's folder says of the ends of its texts; None where it says nothing."""
     try:
         return GenerationConfig.from_pretrained(place)
     except OSError:

@@ -1,6 +1,6 @@
 """Rows on vLLM: each is one resumable request, whose next token is chosen here and not by vLLM.
 
-A row that gets one token behind all that it holds decodes like any other request: the token that vLLM drew is replaced.
+A row that gets one token after all that it holds decodes like any other request: the token that vLLM drew is replaced.
 Anything else is a chunk that is appended to a row that was parked, cut or begun anew.
 """
 
@@ -27,7 +27,7 @@ _BITS = np.uint64(32)  # of a probability, and of an id
 
 @dataclass
 class _Row:
-    """`ids` is what the row is to hold; the first `held` of them are in vLLM's blocks. No `request`: none is."""
+    """A row that is to hold `ids`, the first `held` of which are in vLLM's blocks; `request` is empty without any."""
 
     ids: list[int] = field(default_factory=list)
     held: int = 0
@@ -35,7 +35,7 @@ class _Row:
 
 
 class _Fed(NamedTuple):
-    """What a pass appends to a row, and whether what is behind each token is wanted: of `given` ids, or all."""
+    """Tokens that a pass appends to a row, and the results wanted after each: of `given` ids, or all."""
 
     row: int
     ids: list[int]
@@ -44,7 +44,7 @@ class _Fed(NamedTuple):
 
 
 class _Behind(NamedTuple):
-    """What follows a row's last token, and [tokens, 1 + top] of vLLM's behind each of a prompt's but the last."""
+    """The heads after a row's last token, and vLLM's [tokens, 1 + top] after each of a prompt's tokens but the last."""
 
     last: Heads
     prompt_ids: NDArray[np.int32] | None = None
@@ -55,7 +55,7 @@ class VllmRows(RowMemory):
     """Rows whose blocks are reserved: none ever waits for another one's."""
 
     def __init__(self, engine: Engine, slots: int, context: int, vocabulary: int) -> None:
-        """Raises BadConfiguration where vLLM's blocks do not hold all rows."""
+        """Reserve the rows. Raises BadConfiguration where vLLM's blocks do not hold all of them."""
         super().__init__(slots, context)
         self._engine, self._vocabulary = engine, vocabulary
         self._rows = [_Row() for _ in range(slots)]
@@ -86,7 +86,7 @@ class VllmRows(RowMemory):
                 state.held = self._engine.scheduler.cut(state.request, length)
 
     def append(self, segments: Sequence[Segment], interrupt: Interrupt) -> list[Heads]:
-        """Lengthen the rows of `segments`, by one pass if they fit into one; what each segment asks for.
+        """Lengthen the rows of `segments`, by one pass if they fit into one; return what each segment asks for.
 
         The interrupt is heeded between passes; the rows are then as they were, and Preempted is raised.
         """
@@ -127,7 +127,7 @@ class VllmRows(RowMemory):
         self._engine.add(state.request, state.ids[state.held :], scored)
 
     def _passes(self, rows: list[int], interrupt: Interrupt, before: list[int]) -> dict[int, _Behind]:
-        """What follows each of `rows` when all that they were fed is read."""
+        """Make passes until `rows` have read all that they were fed; return what follows each."""
         waiting, found = {self._rows[row].request: row for row in rows}, dict[int, _Behind]()
         while waiting:
             outputs, executed = self._engine.step()
@@ -145,7 +145,7 @@ class VllmRows(RowMemory):
         return found
 
     def _undo(self, row: int, length: int) -> None:
-        """A row that is read is cut; of one in the middle of its chunk vLLM is told to forget it."""
+        """Restore a row's length: cut a row that is read; make vLLM forget one in the middle of its chunk."""
         if self._rows[row].held == len(self._rows[row].ids):
             self.roll_back(row, length)
         else:
@@ -160,7 +160,7 @@ class VllmRows(RowMemory):
         self.lengths[row] = length
 
     def _asked(self, fed: _Fed, start: int, behind: _Behind) -> Heads:
-        """What a segment is told of one of its rows, which held `start` tokens."""
+        """Return what a segment asks for of one of its rows, which held `start` tokens."""
         last = behind.last
         if behind.prompt_logs is None or behind.prompt_ids is None:
             return last
@@ -178,9 +178,9 @@ class VllmRows(RowMemory):
 
 
 def likeliest_here(ids: NDArray[np.int32], logs: NDArray[np.float32], vocabulary: int) -> Heads:
-    """Of vLLM's [places, 1 + top], which fall behind the first column, what `likeliest` gives.
+    """Return what `likeliest` does, from vLLM's [places, 1 + top], which descend after the first column.
 
-    What fills a vocabulary up gets no probability.
+    Ids that only pad the vocabulary get no probability.
     """
     ids, probabilities = ids[:, 1:], np.exp(logs[:, 1:])
     outside = ids >= vocabulary
@@ -205,7 +205,7 @@ def _parsed(output: Any, last: Heads) -> _Behind:  # noqa: ANN401 - vLLM's own
 def _ascending(
     ids: NDArray[np.int32], probabilities: NDArray[np.float32], left_out: NDArray[np.bool_], width: int
 ) -> Heads:
-    """One sort of numbers that have an id above and the bits of its probability below; the first `width` of a row."""
+    """Sort ids with their probabilities, packed into one number each; return the first `width` of each row."""
     bits = np.where(left_out, np.float32(0), probabilities).view(np.uint32)
     pairs = np.where(left_out, VOCABULARY_LIMIT, ids).astype(np.uint64) << _BITS | bits
     pairs.sort(axis=1)
@@ -214,7 +214,7 @@ def _ascending(
 
 
 def _joined(parts: Sequence[Heads]) -> Heads:
-    """One head behind the other, with what each gave."""
+    """Join heads one after the other, with the probabilities of their given ids."""
     if len(parts) == 1:
         return parts[0]
     ids = [part.ids for part in parts if part.ids is not None]

@@ -1,4 +1,4 @@
-"""vLLM's sampler, which tells of each row what `cut` does: ready on the device, and in one copy."""
+"""A sampler for vLLM that finds each row's likeliest ids as `cut` does, on the device, and sends them in one copy."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ..cut import likeliest, sent
 
 
 class HeadSampler(Sampler):  # type: ignore[misc,unused-ignore]
-    """For requests that all ask for log-probabilities, and whose token is replaced whatever it is."""
+    """A sampler for requests that all ask for log-probabilities, and whose token is replaced whatever it is."""
 
     def __init__(self, vocabulary: int) -> None:
-        """What fills the vocabulary up behind its `vocabulary` ids gets no mass."""
+        """Create the sampler; ids from `vocabulary` on only pad the vocabulary, and get no mass."""
         super().__init__()
         self._vocabulary = vocabulary
 
@@ -29,7 +29,7 @@ class HeadSampler(Sampler):  # type: ignore[misc,unused-ignore]
 
 
 class _RowHeads:
-    """Stands where vLLM has tensors of log-probabilities, of which it wants nothing but this."""
+    """Heads in the place of vLLM's tensors of log-probabilities, of which vLLM needs only `tolists`."""
 
     def __init__(self, values: Tensor, ids: Tensor) -> None:
         self._arrives = sent(values, ids)

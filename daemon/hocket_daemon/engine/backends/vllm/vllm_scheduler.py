@@ -1,4 +1,4 @@
-"""What vLLM runs of ours inside its engine: rows that decode only when asked to, are cut, and take another token.
+"""The code that runs inside vLLM's engine: rows decode only when asked to, can be cut, and take another token.
 
 vLLM finds both classes by their names, the second one in every rank's process. Nothing here knows of prompts.
 """
@@ -27,7 +27,7 @@ class RowScheduler(Scheduler):  # type: ignore[misc,unused-ignore]
         self.kv_cache_manager.get_computed_blocks = self._found
 
     def schedule(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - vLLM's own
-        """One pass over the rows that have a chunk to read and those that are to decode."""
+        """Schedule a pass over the rows that have a chunk to read and those that are to decode."""
         held = [request for request in self.running if self._waits(request)]
         self.running = [request for request in self.running if not self._waits(request)]
         output = super().schedule(*args, **kwargs)
@@ -35,7 +35,7 @@ class RowScheduler(Scheduler):  # type: ignore[misc,unused-ignore]
         return output
 
     def update_from_output(self, scheduler_output: Any, model_runner_output: Any) -> Any:  # noqa: ANN401 - vLLM's own
-        """What a pass gave; heads stay in one piece, which vLLM would cut and carry row by row."""
+        """Take the result of a pass; heads stay in one piece, which vLLM would cut and carry row by row."""
         told, model_runner_output.logprobs = model_runner_output.logprobs, None
         if told is not None:
             self._heads = Heads(told.logprobs, told.logprob_token_ids)
@@ -43,11 +43,11 @@ class RowScheduler(Scheduler):  # type: ignore[misc,unused-ignore]
         return super().update_from_output(scheduler_output, model_runner_output)
 
     def behind(self, request_id: str) -> Heads:
-        """What follows a row that the last pass has read."""
+        """Return the heads after a row that the last pass has read."""
         return self._heads.at(self._places[request_id])
 
     def _found(self, request: Any) -> Any:  # noqa: ANN401 - vLLM's own
-        """What the prefix cache has of a request, without what is to be scored: that must pass through the model."""
+        """Return a request's blocks in the prefix cache, but none to be scored: those must pass through the model."""
         blocks, tokens, boundary = self._find(request)
         allowed = self.found.pop(request.request_id, tokens)
         if tokens <= allowed:
@@ -61,11 +61,11 @@ class RowScheduler(Scheduler):  # type: ignore[misc,unused-ignore]
         return has_read and request.request_id not in self.decoding
 
     def decodes(self, request_id: str) -> bool:
-        """Whether a row stands in the running batch, behind a token that vLLM drew for it."""
+        """Tell whether a row is in the running batch, after a token that vLLM drew for it."""
         return bool(self.requests[request_id].status == RequestStatus.RUNNING)
 
     def park(self, request_id: str) -> None:
-        """What the scheduler does itself when a turn of a resumable request ends; the row keeps its blocks."""
+        """Park a row, as the scheduler does when a turn of a resumable request ends; the row keeps its blocks."""
         request = self.requests[request_id]
         if request.status == RequestStatus.RUNNING:
             self.running.remove(request)
@@ -83,17 +83,17 @@ class RowScheduler(Scheduler):  # type: ignore[misc,unused-ignore]
         self.decoding.add(request_id)
 
     def retained(self, request_id: str, length: int) -> int:
-        """How many tokens stay where they are when a row is cut to its first `length`.
+        """Return how many tokens stay where they are when a row is cut to its first `length`.
 
-        A full block may be shared with other rows and is found by its hash, so it is never written again: what of one
-        is kept must be read anew. The last block, never full, is the row's own.
+        A full block may be shared with other rows and is found by its hash, so it is never written again: a part of one
+        must be read anew. The last block, never full, is the row's own.
         """
         (manager,) = self.kv_cache_manager.coordinator.single_type_managers  # one kind of attention
         full = manager.num_cached_block.get(request_id, 0) * manager.block_size
         return int(length - length % manager.block_size if length < full else length)
 
     def cut(self, request_id: str, length: int) -> int:
-        """Forget all but the first `length` tokens of a row, or a few more of them: how many it holds then, not 0."""
+        """Cut a row to its first `length` tokens, or to a few less; return how many it then holds, at least 1."""
         request = self.requests[request_id]
         self.park(request_id)
         kept = self.retained(request_id, length)
@@ -113,12 +113,12 @@ class RowScheduler(Scheduler):  # type: ignore[misc,unused-ignore]
 
 
 class ForcedTokens:
-    """Mixed into the worker of every rank: what its model runner draws is cut there, and replaced in its batch."""
+    """A mixin for the worker of every rank: it cuts what the model runner draws, and replaces tokens in its batch."""
 
     model_runner: Any
 
     def cut_heads(self, vocabulary: int) -> None:
-        """Tell of rows no more than their heads, of so many ids."""
+        """Limit the result for each row to its heads, over `vocabulary` ids."""
         self.model_runner.sampler = HeadSampler(vocabulary)
 
     def force_tokens(self, tokens: dict[str, int]) -> None:

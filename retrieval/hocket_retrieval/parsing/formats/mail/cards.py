@@ -46,7 +46,7 @@ _ENDS = [_Field("END", {}, "")] * 3  # of an alarm, its event, and the calendar,
 
 
 def cards(data: bytes) -> Content:
-    """What a person reads of each of them, without alarms, time zones and photos; one that is cut off, too."""
+    """Read all events, tasks and contacts, without alarms, time zones and photos; one that is cut off, too."""
     title, sections, open_parts, fields, method = "", list[Section](), list[str](), list[_Field](), list[_Field]()
     for field in [*_fields(decoded(data)), *_ENDS]:
         if field.name == "BEGIN":
@@ -106,14 +106,14 @@ def _text(field: _Field) -> str:
 
 
 def _person(field: _Field) -> str:
-    """Name and address, and the answer to an invitation where there is one."""
+    """Return a name and address, and the answer to an invitation where there is one."""
     address, name = re.sub("(?i)^mailto:", "", field.value), field.parameters.get("CN", "")
     answer = _ANSWERS.get(field.parameters.get("PARTSTAT", "").upper(), "")
     return (f"{name} <{address}>" if name else address) + (f" ({answer})" if answer else "")
 
 
 def _use(field: _Field) -> str:
-    """Such as " (work)", as telephones have it."""
+    """Return the use of a field, such as " (work)" of a telephone; empty where none is named."""
     named = {*field.parameters.get("TYPE", "").upper().split(","), *field.parameters} & _USES
     return f" ({', '.join(sorted(named)).lower()})" if named else ""
 

@@ -18,7 +18,7 @@ _HEAD, _WINDOW, _SHORTEST = 16, 4_096, 2
 
 
 def decompressed(data: bytes) -> bytes:
-    """The RTF. Raises DocumentError where it is damaged, or longer than MAX_BYTES."""
+    """Return the RTF. Raises DocumentError where it is damaged, or longer than MAX_BYTES."""
     if len(data) < _HEAD:
         raise DocumentError("is damaged: its compressed text has no head", "save it again")
     _, size, kind, _ = struct.unpack_from("<II4sI", data)
@@ -33,7 +33,7 @@ def decompressed(data: bytes) -> bytes:
 
 
 def _expanded(body: bytes) -> bytes:
-    """Runs of eight, each with a byte that tells which of them are copies of what stands before."""
+    """Expand runs of eight pieces, each run with a byte that tells which of them are copies of earlier text."""
     out, at, start = bytearray(_BEGINNING), 0, len(_BEGINNING)
     while at < len(body) and len(out) <= MAX_BYTES:
         flags, at = body[at], at + 1

@@ -32,10 +32,10 @@ Attached = Callable[[str, bytes, Pictures], Content | None]  # of a name and byt
 
 
 class _Bounded(EmailPolicy):
-    """Parse the beginning of a longer header; read one that is shown whole, without telling its parts apart."""
+    """A policy that parses the beginning of a longer header alone; one that is shown is read whole, but not parsed."""
 
     def header_fetch_parse(self, name: str, value: str) -> str:
-        """As the class above says."""
+        """Parse the beginning of a header; return a longer one that is shown whole, but not parsed."""
         if len(value) > MAX_HEADER_CHARS and name.title() in _FIELDS:
             return " ".join(str(make_header(decode_header(value))).split())
         header: str = super().header_fetch_parse(name, value[:MAX_HEADER_CHARS])
@@ -46,7 +46,7 @@ _POLICY = _Bounded()
 
 
 def mail(data: bytes, pictures: Pictures, attached: Attached) -> Content:
-    """One mail: its fields, its text, its events, and what is attached. Raises DocumentError."""
+    """Read a mail: its fields, its text, its events, and what is attached. Raises DocumentError."""
     message = message_from_bytes(data, policy=_POLICY)
     assert isinstance(message, EmailMessage)
     fields = [f"{name}: {message[name]}" for name in _FIELDS if message[name]]
@@ -68,7 +68,7 @@ def mail(data: bytes, pictures: Pictures, attached: Attached) -> Content:
 
 
 def _new(known: Sequence[Section], name: str, found: Sequence[Section]) -> list[Section]:
-    """What is attached, unless it stands there already: many programs send an event twice."""
+    """Return an attachment's sections; none if their text is there already: many programs send an event twice."""
     texts = {section.text for section in known}
     if all(section.text in texts or not section.text for section in found):
         return []
@@ -77,7 +77,7 @@ def _new(known: Sequence[Section], name: str, found: Sequence[Section]) -> list[
 
 
 def page(data: bytes, pictures: Pictures) -> Content:
-    """A web page as browsers keep it in one file, with its pictures (MHTML). Raises DocumentError."""
+    """Read a web page as browsers keep it in one file, with its pictures (MHTML). Raises DocumentError."""
     message = message_from_bytes(data, policy=_POLICY)
     assert isinstance(message, EmailMessage)
     shown = next((part for part in message.walk() if part.get_content_type() == "text/html"), None)
@@ -88,7 +88,7 @@ def page(data: bytes, pictures: Pictures) -> Content:
 
 
 def box(data: bytes, pictures: Pictures, attached: Attached) -> Content:
-    """A file of mails, one behind the other. Raises DocumentError."""
+    """Read a file of mails, one after the other. Raises DocumentError."""
     mails = [mail(part, pictures, attached) for part in _BORDER.split(data)[1:]]
     if not mails:
         return mail(data, pictures, attached)
@@ -102,7 +102,7 @@ def box(data: bytes, pictures: Pictures, attached: Attached) -> Content:
 
 
 def _parts(message: EmailMessage) -> Iterator[EmailMessage]:
-    """Every part that has none itself; of a text that is there in several forms the simplest that says something."""
+    """Yield every part without parts of its own; of a text in several forms, the simplest that says something."""
     if not message.get_content_type().startswith("multipart/") or not message.is_multipart():
         yield message
         return

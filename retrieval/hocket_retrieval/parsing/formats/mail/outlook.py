@@ -34,7 +34,7 @@ _LAST = 1 << 61  # of 100 ns: year 8900, and some programs write the last moment
 
 
 def outlook(data: bytes, pictures: Pictures, attached: Attached) -> Content:
-    """Such a mail, as the same one from another program. Raises OSError where it is none, and DocumentError."""
+    """Read an Outlook mail like one of another program. Raises OSError where it is none, and DocumentError."""
     from olefile import OleFileIO
 
     with OleFileIO(io.BytesIO(data)) as file:
@@ -42,7 +42,7 @@ def outlook(data: bytes, pictures: Pictures, attached: Attached) -> Content:
 
 
 def _message(file: OleFileIO, folder: str = "") -> EmailMessage:
-    """The mail, or one that is attached to it, in this folder."""
+    """Return the mail, or one that is attached to it, in this folder."""
     message = EmailMessage()
     for name, tags in _FIELDS.items():
         _set(message, name, _first(file, folder, tags))
@@ -72,7 +72,7 @@ def _attach(message: EmailMessage, file: OleFileIO, folder: str) -> None:
 
 
 def _meeting(file: OleFileIO, folder: str, times: Mapping[int, datetime]) -> str:
-    """When and where a meeting is, of a mail that is about one."""
+    """Return when and where a meeting is; empty where the mail is about none."""
     lines = [f"{name}: {times[tag]:%Y-%m-%d %H:%M} UTC" for name, long_id in _MEETING.items()
              if (tag := _tag(file, long_id) << 16 | _TIME) in times]  # fmt: skip
     place = _text(file, folder, f"{_tag(file, _PLACE):04X}")
@@ -93,7 +93,7 @@ def _set(message: EmailMessage, name: str, value: str) -> None:
 
 
 def _folders(file: OleFileIO, folder: str) -> Iterator[str]:
-    """Those of what is attached to the mail in this folder."""
+    """Yield the folders of the attachments of the mail in this folder."""
     inside = tuple(folder.split("/")) if folder else ()
     entries = sorted(map(tuple, file.listdir(streams=False, storages=True)))
     for *outer, name in entries:
@@ -117,7 +117,7 @@ def _bytes(file: OleFileIO, name: str) -> bytes:
 
 
 def _times(file: OleFileIO, folder: str) -> dict[int, datetime]:
-    """Those of a mail, by their tags and type, in UTC."""
+    """Return the times of a mail, by their tags and type, in UTC."""
     head = _INNER_HEAD if folder else _HEAD
     rows = _bytes(file, f"{folder}/{_PROPERTIES}".lstrip("/"))[head:]
     found = {int.from_bytes(rows[at : at + 4], "little"): rows[at + 8 : at + 16] for at in range(0, len(rows), _ROW)}

@@ -16,7 +16,7 @@ _FENCE = "```"
 
 
 def unmarked(text: str, nodes: Iterable[Mapping[str, Any]]) -> str:
-    """`text` with those lines as they were that are known to be paragraphs with marks, by the document's `nodes`."""
+    """Return `text` with the marks removed from lines that are known, by `nodes`, to be paragraphs with marks."""
     contents = [(node["content"], bool(node.get("annotations"))) for node in nodes]
     texts = [(each["text"], is_marked) for each, is_marked in contents if "text" in each]
     plain = {key: (said, is_marked) for said, is_marked in texts if (key := _letters(said))}

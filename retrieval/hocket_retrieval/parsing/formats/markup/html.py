@@ -105,7 +105,7 @@ def _texts(root: LexborNode) -> Iterator[str | LexborNode]:
 
 
 def _is_silent(node: LexborNode) -> bool:
-    """Whether a browser does not show it."""
+    """Tell whether a browser does not show an element."""
     if node.tag in _SILENT:
         return True
     attributes = node.attributes
@@ -113,7 +113,7 @@ def _is_silent(node: LexborNode) -> bool:
 
 
 def _rows(table: LexborNode) -> str:
-    """Each row of a table of values as a paragraph; empty where it is no such table."""
+    """Return each row of a table of values as a paragraph; empty where it is no such table."""
     lines = [line for line in table.css("tr") if not _is_silent(line)]
     if len(lines) < MIN_LINES:
         return ""
@@ -129,7 +129,7 @@ def _cells(line: LexborNode) -> Iterator[str]:
 
 
 def _in_itself(image: LexborNode) -> bytes:
-    """The picture, where its bytes stand in the page."""
+    """Return the picture whose bytes stand in the page; empty where they do not."""
     source = image.attributes.get("src") or ""
     head = _DATA.match(source)
     try:
@@ -139,7 +139,7 @@ def _in_itself(image: LexborNode) -> bytes:
 
 
 def _holders(root: LexborNode, selector: str) -> set[int]:
-    """The ids of all elements in which such others stand; each is looked at once, however deep they stand."""
+    """Return the ids of all elements that hold a match of the selector; each is visited once, however deep it is."""
     found: set[int] = set()
     for each in root.css(selector):
         holder = each.parent

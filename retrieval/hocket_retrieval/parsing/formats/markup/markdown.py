@@ -18,7 +18,7 @@ def _heading(line: re.Match[str]) -> str:
 
 
 def _linked(target: str) -> str:
-    """How a vault shows a link to one of its notes: the note's name, and the part of it."""
+    """Return how a vault shows a link to one of its notes: the note's name, and the part of it."""
     note, _, part = target.partition("#")
     name = PurePosixPath(note).name
     return f"{name}, {part}" if name and part else name or part
@@ -84,7 +84,7 @@ def markdown(data: bytes) -> Content:
 
 
 def _named_values(fields: str) -> list[str]:
-    """Each field of front matter that has a value, but for the title, as "name: value"; values of a list in one line.
+    """Return each field of front matter with a value, but for the title, as "name: value"; a list's values in one line.
 
     So a date, an author and tags are found and read as if they stood in the note.
     """
@@ -99,7 +99,7 @@ def _named_values(fields: str) -> list[str]:
 
 
 def _plain(value: str) -> str:
-    """A value without the marks around it; those that open a text of several lines are none."""
+    """Return a value without the marks around it; empty for marks that open a text of many lines, or say nothing."""
     value = value.strip()
     if value in {"|", ">", "|-", ">-", "[]", "{}", "null", "~"}:
         return ""
@@ -107,7 +107,7 @@ def _plain(value: str) -> str:
 
 
 def _of_one_kind(text: str) -> str:
-    """Headings that are underlined as those behind a sign, and links that are defined elsewhere as their texts."""
+    """Mark underlined headings by `#`, and turn links that are defined elsewhere into their texts."""
     text = _UNDERLINED.sub(lambda line: f"{'#' if line[2][0] == '=' else '##'} {line[1]}\n", text)
     names = {name.lower() for name in _DEFINED.findall(text)}
     if not names:
@@ -117,7 +117,7 @@ def _of_one_kind(text: str) -> str:
 
 
 def _sections(text: str) -> Iterator[Section]:
-    """What stands before the first heading, and from each on to the next."""
+    """Yield what is before the first heading, and what is from each one on to the next."""
     headings, place, start = Headings(), "", 0
     for line in islice(_HEADING.finditer(text), MAX_SECTIONS):
         yield Section(_unmarked(text[start : line.start()]), place)
@@ -127,7 +127,7 @@ def _sections(text: str) -> Iterator[Section]:
 
 
 def _without_code(source: str) -> tuple[str, list[str]]:
-    """The source with a mark for each piece of code, which is kept to the letter; and these."""
+    """Return the source with a mark for each piece of code, and these pieces, which are kept to the letter."""
     lines: list[str] = []
     code: list[str] = []
 

@@ -20,7 +20,7 @@ _PICTURES = ("image/png", "image/jpeg")
 
 
 def notebook(data: bytes, pictures: Pictures) -> Content:
-    """All cells in their order, headings counting for those behind them. Raises ValueError, TypeError, KeyError."""
+    """Read all cells in their order; headings count for later cells, too. Raises ValueError, TypeError, KeyError."""
     cells = json.loads(decoded(data))["cells"]
     found = markdown("\n\n".join(part for cell in cells for part in _parts(cell)).encode())
     drawn = [
@@ -33,7 +33,7 @@ def notebook(data: bytes, pictures: Pictures) -> Content:
 
 
 def _parts(cell: dict[str, Any]) -> Iterator[str]:
-    """A cell as Markdown."""
+    """Yield a cell as Markdown: its source, then its outputs."""
     source = _joined(cell.get("source", ""))
     yield source if cell["cell_type"] == "markdown" else _as_code(source)
     for output in cell.get("outputs", ()):

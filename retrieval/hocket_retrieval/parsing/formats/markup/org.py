@@ -16,6 +16,6 @@ _TIMES = re.compile(r"(?m)^([^\S\n]*(?:CLOSED|SCHEDULED|DEADLINE):.*)$")
 
 
 def outline(data: bytes) -> bytes:
-    """Such a file; its reader leaves out a state, and takes a drawer for text. Raises DocumentError."""
+    """Prepare a file for its reader, which leaves out states and takes drawers for text. Raises DocumentError."""
     text = _DRAWER.sub("", decoded(data).replace("\r\n", "\n"))
     return _TIMES.sub(r"\1\n", _STATE.sub(r"\1\2: ", _PRIORITY.sub(r"\1", text))).encode()

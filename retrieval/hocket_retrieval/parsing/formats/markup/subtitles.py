@@ -1,4 +1,4 @@
-"""What is said in a film, from its subtitles (SubRip and WebVTT): a section for each half minute, at its time."""
+"""The words said in a film, from its subtitles (SubRip and WebVTT): a section for each half minute, at its time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STEP_S = 30
 
 
 def subtitles(data: bytes) -> Content:
-    """The lines without their numbers and marks; one that is repeated at once is there once."""
+    """Read the lines without their numbers and marks; one that is repeated at once counts once."""
     parts: dict[int, list[str]] = {}
     last = ""
     for hours, minutes, seconds, lines in _CUE.findall(decoded(data).replace("\r\n", "\n")):

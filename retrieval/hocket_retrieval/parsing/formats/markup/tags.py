@@ -29,7 +29,7 @@ _DRAWN = ("svg", "math")  # in these alone an element may say that it is empty
 
 
 def check(page: str) -> None:
-    """Raises DocumentError for a page that nobody wrote to be read."""
+    """Raise DocumentError for a page that nobody wrote to be read: too deep, or with too many attributes."""
     opened = _Opened()
     for tag in _tags(page):
         name, attributes = tag[2].lower(), tag[3]
@@ -44,7 +44,7 @@ def check(page: str) -> None:
 
 
 def _tags(page: str) -> Iterator[re.Match[str]]:
-    """In their order, without those that are text."""
+    """Yield the tags in their order, without those that are text."""
     at, endless = 0, set[str]()
     while (tag := _TAG.search(page, at)) is not None:
         at = tag.end()
@@ -61,30 +61,30 @@ def _tags(page: str) -> Iterator[re.Match[str]]:
 
 
 class _Opened:
-    """The elements that stand in each other."""
+    """The open elements, each inside the one before it."""
 
     def __init__(self) -> None:
         self._names: list[str] = []
         self._counts = Counter[str]()
 
     def has(self, *names: str) -> bool:
-        """Whether one of them is open."""
+        """Tell whether one of these elements is open."""
         return any(self._counts[name] for name in names)
 
     def open(self, name: str) -> None:
-        """Raises DocumentError where they are too many."""
+        """Open an element. Raises DocumentError where too many are open."""
         self._names.append(name)
         self._counts[name] += 1
         if len(self._names) > MAX_DEPTH:
             raise DocumentError(f"over {MAX_DEPTH:,} elements stand in each other", _REMEDY)
 
     def close(self, name: str) -> None:
-        """With it all end that were opened in it."""
+        """Close an element, and all that were opened in it."""
         if self._counts[name]:
             self.close_in(name)
             self._counts[self._names.pop()] -= 1
 
     def close_in(self, name: str) -> None:
-        """All end that were opened in the last one of this name, where there is one."""
+        """Close all elements that were opened in the last one of this name, where there is one."""
         while self._counts[name] and self._names[-1] != name:
             self._counts[self._names.pop()] -= 1

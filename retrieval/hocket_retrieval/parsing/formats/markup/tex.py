@@ -19,7 +19,7 @@ _BEGIN = "\\begin{document}"
 
 
 def document(data: bytes) -> bytes:
-    """A chapter that another file takes in is made a document of its own. Raises DocumentError."""
+    """Prepare a file for its reader; a chapter of another file becomes a document of its own. Raises DocumentError."""
     text = decoded(data)
     parts, start = list[str](), 0
     for code in _VERBATIM.finditer(text):

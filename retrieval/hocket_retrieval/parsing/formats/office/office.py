@@ -1,4 +1,4 @@
-"""What programs of an office write, and whatever else the library kreuzberg reads; it goes on as xberg."""
+"""Files of office programs, and whatever else the library kreuzberg reads; it is continued as xberg."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class _Titles:
         self.first = next((name for name in names if name.strip()), "").replace(BREAK, "")
 
     def take(self, line: str) -> str:
-        """The next heading that a line with marks of bold and the like stands for; empty where it is none."""
+        """Return the next heading that a line with marks of bold and the like stands for; empty where it is none."""
         left = self._left.get(_letters(line))
         return left.pop() if left else ""
 
@@ -104,13 +104,13 @@ def _letters(text: str) -> str:
 
 
 def _in_words(table: re.Match[str]) -> str:
-    """A table's rows; pages that end in it end behind it."""
+    """Return a table's rows; page breaks in it come after it."""
     breaks = table[0].count(BREAK)
     return piped(table[0].replace(BREAK, "").split("\n")) + BREAK * breaks
 
 
 def _with_pictures(sections: Iterable[Section], media: Media, pictures: Pictures) -> Iterator[Section]:
-    """What is recognised in a picture stands where the picture does, and so do the words that describe it."""
+    """Yield the sections with the text of each picture, and words that describe it, where the picture is."""
     for each in sections:
         section, text, start = each, "", 0
         for border in _PICTURE.finditer(each.text):
@@ -142,7 +142,7 @@ def _with_more(sections: Iterable[Section], more: Iterable[tuple[int, Section]])
 
 
 def _sections(text: str, titles: _Titles, *, is_slides: bool) -> Iterator[Section]:
-    """The text from each heading on, and from each page; those of slides have no other name than their number."""
+    """Yield the text from each heading on, and from each page; a slide has no other place than its number."""
     headings, page, left = Headings(), 0 if is_slides else 1, MAX_SECTIONS
     has_pages = BREAK in text
 

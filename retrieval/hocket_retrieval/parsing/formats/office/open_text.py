@@ -25,7 +25,7 @@ _CHOICE = re.compile(rb"</?text:drop-down(?=[\s>])[^<>]*>|<text:label(?=[\s>/])[
 
 
 def shown(data: bytes) -> bytes:
-    """The file with such a text. It may lack its pictures."""
+    """Return the file with its text as it is shown. It may lack its pictures."""
     return changed(data, _shown)
 
 
@@ -57,7 +57,7 @@ def _unboxed(content: bytes) -> bytes:
 
 
 def _plain_cells(content: bytes) -> bytes:
-    """With each cell as one paragraph without marks: of others its reader takes what stands before the first mark."""
+    """Return the text with each cell as one paragraph without marks: else its reader stops at the first mark."""
     edits = Edits(content)
 
     def closed(stack: Sequence[Element], span: Span) -> None:

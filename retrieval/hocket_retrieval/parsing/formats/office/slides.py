@@ -17,7 +17,7 @@ _DEEPEST = 4  # forms within forms
 
 
 def shown(data: bytes) -> bytes:
-    """The file with such slides. It may lack its pictures."""
+    """Return the file with its slides as they are shown. It may lack its pictures."""
     return changed(data, _slides)
 
 
@@ -36,7 +36,7 @@ def _slide(part: bytes) -> bytes:
 
 
 def _of_one_form(part: bytes) -> bytes:
-    """With the form for programs of today where it says something, else with the one for older ones."""
+    """Return a slide with one of several forms: for today's programs if it says something, else for older ones."""
     edits, forms = Edits(part), dict[int, list[bytes]]()
 
     def closed(stack: Sequence[Element], span: Span) -> None:

@@ -32,7 +32,7 @@ def _values(series: ElementTree.Element) -> Iterator[str]:
 
 
 def _points(series: ElementTree.Element, name: str) -> list[str]:
-    """The values of a part of a series, in their order; of several levels of names the innermost, which comes first."""
+    """Return the values of a part of a series, in order; of several levels of names the innermost, which is first."""
     found = {
         int(at) if (at := point.get("idx", "")).isdecimal() else 0: value.text or ""
         for point in reversed(series.findall(f"{{*}}{name}//{{*}}pt"))

@@ -57,7 +57,7 @@ class Media:
         return self._part(found[0]) if found else None
 
     def of_sheets(self) -> list[list[bytes]]:
-        """Those of each sheet of an Excel workbook, in the order of the sheets."""
+        """Return the pictures of each sheet of an Excel workbook, in the order of the sheets."""
         return [
             [picture for drawing in self._related(sheet).values() for name in self._related(drawing).values()
              if (picture := self._picture(name))]
@@ -70,7 +70,7 @@ class Media:
         return [sheet_notes.notes({name: self._part(name) for name in names}) for names in related]
 
     def notes(self) -> list[str]:
-        """What a speaker has noted for each slide of PowerPoint, in their order; empty where there is nothing."""
+        """Return the speaker's notes of each slide of PowerPoint, in their order; empty where there are none."""
         related = [list(self._related(slide).values()) for slide in self._slides()]
         return [_noted(self._part(next((name for name in names if "/notesSlide" in name), ""))) for names in related]
 
@@ -110,7 +110,7 @@ class Media:
         return self._part(name).decode("utf-8", "replace")
 
     def _part(self, name: str) -> bytes:
-        """Empty where it is missing, too large, or broken."""
+        """Return the bytes of a part; empty where it is missing, too large, or broken."""
         if self._package is None:
             return b""
         try:

@@ -1,4 +1,4 @@
-"""OpenDocument in forms that no reader knows, in one that it does: presentations, and files that are one XML."""
+"""Conversion of OpenDocument to a form that a reader knows: presentations, and files that are one XML."""
 
 from __future__ import annotations
 

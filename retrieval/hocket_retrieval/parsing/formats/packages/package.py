@@ -1,4 +1,4 @@
-"""Files that are zip archives of parts, as those of programs of an office: some of their parts, changed."""
+"""Changes to some parts of files that are zip archives of parts, such as those of office programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _KEPT = (".xml", ".rels", ".bin", "mimetype")
 
 
 def changed(data: bytes, change: Change) -> bytes:
-    """The file with the parts that `change` makes of its parts; as it is where it makes none. It may lack its pictures.
+    """Return the file with the parts that `change` makes; as it is where it makes none. It may lack its pictures.
 
     What is no archive, or lacks a part that is looked for, stays as it is: its reader says what is wrong.
     """

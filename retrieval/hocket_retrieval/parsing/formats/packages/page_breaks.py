@@ -1,4 +1,4 @@
-"""Where the pages of a Word file end, as Word saw them when it was saved, and its tabs: marks in the text."""
+"""The ends of a Word file's pages, as Word saw them when it was saved, and its tabs: marks in the text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MARK = f"<w:t>{BREAK}</w:t>".encode()
 
 
 def marked(data: bytes) -> bytes:
-    """The file with the marks, and as its paper shows it. It may lack its pictures."""
+    """Return the file with the marks, and as its paper shows it. It may lack its pictures."""
     return changed(data, _marked)
 
 

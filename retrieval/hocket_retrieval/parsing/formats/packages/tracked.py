@@ -1,6 +1,6 @@
-"""What a part of a Word file shows: changes as accepted, text boxes behind their paragraphs, signs as text.
+"""A part of a Word file as it is shown: changes accepted, text boxes after their paragraphs, signs as text.
 
-The part stays as it was written but for that. Its reader tells none of this, and loses a paragraph for its box.
+Otherwise the part stays as it was written. Its reader does none of this, and drops a paragraph in favour of its box.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ENTRY = re.compile(rb"<w:listEntry\s[^<>]*w:val=[\"']([^\"'<>]*)[\"']")
 
 
 def as_shown(part: bytes) -> bytes:
-    """The part as a reader of the paper has it; as it is where it is damaged, of which its reader tells."""
+    """Return the part as it is printed; unchanged where it is damaged, which its reader reports."""
     try:
         part = _unboxed(_accepted(part))
     except expat.ExpatError:
@@ -49,14 +49,14 @@ def _symbol(found: re.Match[bytes]) -> bytes:
 
 
 def _with_choice(found: re.Match[bytes]) -> bytes:
-    """A list of a form behind what was chosen of it: text within a field is not read."""
+    """Put the chosen entry before a form's list: text within a field is not read."""
     entries, chosen = _ENTRY.findall(found[0]), _CHOSEN.search(found[0])
     at = int(chosen[1]) if chosen else 0
     return (b"<w:t>%b</w:t>" % entries[at] if at < len(entries) else b"") + found[0]
 
 
 def _accepted(part: bytes) -> bytes:
-    """Without what was deleted or moved away; a paragraph whose end went is one with the next."""
+    """Return a part without what was deleted or moved away; a paragraph whose end went joins the next."""
     edits, gone, heads = Edits(part), set[int](), dict[int, int]()
     open_end: tuple[Element, Span] | None = None  # of the last paragraph, where it goes on in the next
 
@@ -86,7 +86,7 @@ def _accepted(part: bytes) -> bytes:
 
 
 def _unboxed(part: bytes) -> bytes:
-    """With the paragraphs of each text box behind the one that it stands in; of two forms of a box one."""
+    """Return a part with each text box's paragraphs after the one that holds it, and one of two forms of a box."""
     edits, boxes, chosen = Edits(part), list[tuple[int, bytes]](), set[int]()
 
     def closed(stack: Sequence[Element], span: Span) -> None:

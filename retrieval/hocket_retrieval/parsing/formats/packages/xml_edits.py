@@ -11,7 +11,7 @@ _START = re.compile(rb"<(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>")
 
 
 class Element(NamedTuple):
-    """Its name, such as "w:p", and where it begins: its start tag, and what is in it."""
+    """An element: its name, such as "w:p", and where its start tag and its content begin."""
 
     name: str
     start: int
@@ -19,25 +19,25 @@ class Element(NamedTuple):
 
 
 class Span(NamedTuple):
-    """Where an element's end tag begins, and where it ends; both are one place where it has none."""
+    """The places where an element's end tag begins and ends; both are the same where it has none."""
 
     inner: int
     end: int
 
 
 class Edits:
-    """Pieces of a part that others take the place of."""
+    """Replacements for pieces of a part."""
 
     def __init__(self, part: bytes) -> None:
         self._part = part
         self._edits: list[tuple[int, int, bytes]] = []
 
     def replace(self, start: int, end: int, new: bytes = b"") -> None:
-        """Let these bytes be others."""
+        """Replace the bytes from `start` to `end` by `new`."""
         self._edits.append((start, end, new))
 
     def applied(self) -> bytes:
-        """The part behind the outermost edits; what lies within one goes with it."""
+        """Return the part with the outermost edits made; an edit within another is dropped."""
         done, at = list[bytes](), 0
         for start, end, new in sorted(self._edits, key=lambda edit: (edit[0], -edit[1])):
             if start >= at:

@@ -59,9 +59,9 @@ def pdf(data: bytes, recognise: Recognise | None = None) -> Content:
 
 
 class _Page(NamedTuple):
-    """The text that it shows, the text of its contents alone, the notes on it, and names of files.
+    """A page: the text that it shows, the text of its contents alone, the notes on it, and names of files.
 
-    One that is a scan shows something, and its contents hold no text.
+    A page that is a scan shows something, and its contents hold no text.
     """
 
     text: str
@@ -90,7 +90,7 @@ def _text(page: PdfPage) -> str:
 
 
 def _with_notes(text: str, page: _Page) -> str:
-    """The text of a page, and behind it what is attached to it and was not drawn there."""
+    """Return the text of a page, and after it the notes on it that are not drawn there."""
     shown, own = _letters(text), _letters(page.own)
     missing = [note.text for note in page.notes if not (note.is_drawn and _is_in(_letters(note.text), shown, own))]
     return "\n\n".join(filter(None, [text, *dict.fromkeys(missing)]))
@@ -116,7 +116,7 @@ def _drawn(document: PdfDocument, number: int) -> Image:
 
 
 def _notice(pages: Sequence[str], scans: Sequence[int], files: Sequence[str], *, is_missing: bool) -> str:
-    """What to know of pages without text, of which the `scans` show something, and of the `files` in this one."""
+    """Return a notice of pages without text, of which the `scans` show something, and of attached `files`."""
     recognised = sum(bool(pages[number].strip()) for number in scans)
     lines = []
     if unread := sum(not page.strip() for page in pages):
@@ -141,7 +141,7 @@ def _bookmarks(document: PdfDocument) -> dict[int, list[tuple[int, str]]]:
 
 
 def _sections(pages: Sequence[str], bookmarks: Mapping[int, Sequence[tuple[int, str]]]) -> Iterator[Section]:
-    """A section for each page, and one from each heading on; one that a page does not show counts from the next on."""
+    """Yield a section for each page and from each heading on; one that its page lacks counts from the next page."""
     headings = Headings()
     for number, page in enumerate(pages):
         start, label = 0, f"p. {number + 1}"
@@ -156,6 +156,6 @@ def _sections(pages: Sequence[str], bookmarks: Mapping[int, Sequence[tuple[int, 
 
 
 def _heading(text: str) -> re.Pattern[str]:
-    """A heading at the start of a line, wherever lines end in it, and with its number where it has one."""
+    """Return a pattern for a heading at the start of a line, wherever lines end in it, with or without a number."""
     words = r"\s+".join(map(re.escape, text.split()[:20]))
     return re.compile(rf"(?m)^(?:[\dA-Z][\d.]{{0,12}}[^\S\n]+)?{words}", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""What stands on a page of a pdf file beside its contents: notes, text that was typed on top, and fields of forms."""
+"""Texts on a page of a pdf file beside its contents: notes, text that was typed on top, and fields of forms."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Note(NamedTuple):
 
 
 def has_notes(page: PdfPage) -> bool:
-    """Whether anything but links is attached to it."""
+    """Tell whether anything but links is attached to the page."""
     from pypdfium2.raw import FPDF_ANNOT_LINK, FPDFAnnot_GetSubtype
 
     return any(FPDFAnnot_GetSubtype(each) != FPDF_ANNOT_LINK for each in _annotations(page))
 
 
 def notes_of(document: PdfDocument, page: PdfPage) -> list[Note]:
-    """What each of them says, in their order; nothing of those that are hidden."""
+    """Return the text of each annotation of the page, in their order; nothing of those that are hidden."""
     from pypdfium2 import raw
 
     found = []
@@ -52,7 +52,7 @@ def notes_of(document: PdfDocument, page: PdfPage) -> list[Note]:
 
 
 def files_on(page: PdfPage) -> list[str]:
-    """The names of the files that are attached to it."""
+    """Return the names of the files that are attached to the page."""
     from pypdfium2.raw import FPDFAnnot_GetFileAttachment, FPDFAttachment_GetName
 
     files = map(FPDFAnnot_GetFileAttachment, _annotations(page))
@@ -71,7 +71,7 @@ def _annotations(page: PdfPage) -> Iterator[object]:
 
 
 def _field(document: PdfDocument, field: object) -> Iterator[Note]:
-    """What a field of a form holds; of a list that shows all of its lines, and of a box, what was chosen."""
+    """Yield the value of a form's field; of a list that shows all of its lines, and of a box, what was chosen."""
     from pypdfium2 import raw
 
     form = document.formenv
@@ -105,7 +105,7 @@ def _value(annotation: object, key: bytes) -> str:
 
 
 def _text(call: Callable[..., int], *told: object) -> str:
-    """A text that PDFium writes as UTF-16 into a buffer of the length that it first tells."""
+    """Return a text that PDFium writes as UTF-16 into a buffer of the length that it reports first."""
     from pypdfium2.raw import FPDF_WCHAR
 
     size = call(*told, None, 0)

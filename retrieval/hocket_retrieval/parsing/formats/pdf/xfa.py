@@ -16,14 +16,14 @@ MAX_BYTES = 16 << 20  # of a packet
 
 
 def is_dynamic(document: PdfDocument) -> bool:
-    """Tell whether its pages only say that another program is needed."""
+    """Tell whether a document's pages only say that another program is needed."""
     from pypdfium2.raw import FORMTYPE_XFA_FULL
 
     return bool(document.get_formtype() == FORMTYPE_XFA_FULL)
 
 
 def form(document: PdfDocument) -> str:
-    """Its texts, one a line, and behind them `name: value` of each field with a value; empty where there is none."""
+    """Return a form's texts, one a line, then `name: value` of each field with a value; empty where there is none."""
     packets = dict(_packets(document))
     printed, filled = (_parsed(packets.get(name, b"")) for name in (_PRINTED, _FILLED))
     lines = [_words(each) for each in printed.iter() if _name(each) in _TEXTS]

@@ -1,4 +1,4 @@
-"""Pictures inside files: what is recognised in them, once each, and how many were passed over."""
+"""Pictures inside files: the text recognised in each, once, and how many were skipped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FAULTS = (DocumentError, OSError, ValueError, SyntaxError, TypeError, IndexErro
 
 
 class Pictures:
-    """Those of one file, and of what is attached to it. `recognise` is None where nothing is installed that does."""
+    """The pictures of one file, and of its attachments. `recognise` is None where no recognition is installed."""
 
     def __init__(self, recognise: Recognise | None) -> None:
         self.recognise = recognise
@@ -26,12 +26,12 @@ class Pictures:
         self._recognised = self._unread = self._surplus = 0
 
     def section(self, data: bytes, place: str = "") -> Section:
-        """The text of a picture that stands at this place; none of one that decorates, or that was there before."""
+        """Return the text of a picture at this place; none for one that decorates, or that was there before."""
         return Section(self._text(data), listed(place, "picture"))
 
     @property
     def notice(self) -> str:
-        """A line for people; empty where there are none with text."""
+        """Return a line for people about pictures that were read or not; empty where there were none."""
         lines = []
         if self._unread:
             missing = f", and {MISSING}: {REMEDY}" if self.recognise is None else ""

@@ -62,7 +62,7 @@ def _image(data: bytes) -> ImageFile:
 
 
 def _page(image: Image, number: int) -> Image:
-    """One page of it, upright, with transparency where it has some."""
+    """Return one page of a picture, upright, with transparency where it has some. Raises DocumentError if too large."""
     from PIL import ImageOps
 
     if number:

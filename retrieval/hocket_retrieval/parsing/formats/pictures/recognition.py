@@ -28,7 +28,7 @@ Recognise = Callable[[Callable[[], "Image"]], str]  # the text in the picture th
 
 
 class Recogniser:
-    """Loads the models, about a second and 100 MB, and recognises one picture after another on one thread."""
+    """A recogniser: loads the models, about a second and 100 MB, and reads one picture after another on one thread."""
 
     def __init__(self) -> None:
         import cv2
@@ -45,7 +45,7 @@ class Recogniser:
         )
 
     def __call__(self, picture: Callable[[], Image]) -> str:
-        """The lines of a picture that are certain enough, in reading order."""
+        """Return the lines of a picture that are certain enough, in reading order."""
         import numpy
 
         found = self._engine(numpy.asarray(_framed(picture()))[:, :, ::-1])
@@ -56,20 +56,20 @@ class Recogniser:
 
 
 class Postponed:
-    """Stands in where text recognition is not loaded: finds no text, and remembers that it was asked for some."""
+    """A stand-in where text recognition is not loaded: finds no text, and remembers that it was asked for some."""
 
     def __init__(self) -> None:
         self.was_asked = False
 
     def __call__(self, picture: Callable[[], Image]) -> str:  # noqa: ARG002 - it is not even made
-        """Nothing."""
+        """Return no text, and remember the call."""
         self.was_asked = True
         return ""
 
 
 @cache
 def is_installed() -> bool:
-    """Whether text can be recognised here."""
+    """Tell whether text recognition is installed here."""
     packages = all(find_spec(name) for name in ("PIL", "onnxruntime", "rapidocr"))
     return packages and all(model.is_file() for model in _models().values())
 

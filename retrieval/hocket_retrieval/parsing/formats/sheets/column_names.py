@@ -1,4 +1,4 @@
-"""Which row of a table names its columns: one of texts above values, perhaps behind titles and other lines."""
+"""The row of a table that names its columns: one of texts above values, perhaps after titles and other lines."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Lines = Sequence[tuple[int, Sequence[str]]]  # (number, values) of each row that
 
 
 def are_names(values: Sequence[str], behind: Sequence[str]) -> bool:
-    """Whether they look like names of columns: all are texts, or years and days above what is none."""
+    """Tell whether values look like names of columns: all are texts, or years and days above what is none."""
     kinds = [(kind(value), kind(below)) for value, below in pairs(values, behind) if value]
     is_short = all(len(value) <= _NAME_CHARS and not value.endswith(":") for value in values)
     return is_short and kinds[0][0] != "number" and all(a == "text" or (a == "date" and b != "date") for a, b in kinds)
 
 
 def kind(value: str) -> str:
-    """What a value is: "date", "number", "text", or nothing."""
+    """Return the kind of a value: "date", "number", "text", or nothing."""
     if _DATE.fullmatch(value):
         return "date"
     digits = sum(map(str.isdigit, value))
@@ -37,12 +37,12 @@ def filled(values: Sequence[str]) -> list[int]:
 
 
 def pairs(above: Sequence[str], below: Sequence[str]) -> list[tuple[str, str]]:
-    """Each value and the one below it."""
+    """Return each value and the one below it."""
     return [(value, below[at] if at < len(below) else "") for at, value in enumerate(above)]
 
 
 def names_at(rows: Lines) -> int | None:
-    """The place of the first row of names, where what stands below it tells; None where nothing does.
+    """Return the index of the first row of names, judged by the rows below it; None where none is found.
 
     Above it may stand titles, remarks, and lines of a name and its value, which are no names of columns.
     """
@@ -63,7 +63,7 @@ def names_at(rows: Lines) -> int | None:
 
 
 def _below(rows: Lines, at: int) -> list[Sequence[str]]:
-    """The rows below one as far as none is missing; in a file with blank lines between all rows, as far as it has."""
+    """Return the rows below one up to the first gap; where blank lines separate all rows, these are no gaps."""
     step = rows[at + 1][0] - rows[at][0]
     if step > 2 or (step == 2 and len(filled(rows[at][1])) < _WIDE):
         return []
@@ -76,7 +76,7 @@ def _below(rows: Lines, at: int) -> list[Sequence[str]]:
 
 
 def _fit(names: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
-    """Whether they may name these rows: years and days name numbers alone."""
+    """Tell whether these names may name the rows below: years and days name numbers alone."""
     columns = {*filled(names)}
     fitting = sum({*filled(values)} <= columns for values in below)
     if len(columns) < 2 or fitting < _FITTING * len(below) or not are_names(names, below[0]):
@@ -85,7 +85,7 @@ def _fit(names: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
 
 
 def _tell(names: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
-    """Whether values stand in a column whose name is a text."""
+    """Tell whether there are values in a column whose name is a text."""
     return any(_are_values(below, column) for column in filled(names) if kind(names[column]) == "text")
 
 
@@ -95,7 +95,7 @@ def _are_values(rows: Sequence[Sequence[str]], column: int) -> bool:
 
 
 def _goes_on(rows: Lines, at: int) -> bool:
-    """Whether a row right above holds what the one below does, so that what is between is one like them."""
+    """Tell whether the rows right above and right below hold the same kinds, so that this one is like them."""
     return at > 0 and not _gap(rows, at) and _kinds(rows[at - 1][1]) == _kinds(rows[at + 1][1])
 
 

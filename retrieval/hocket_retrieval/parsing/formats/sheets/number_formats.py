@@ -25,7 +25,7 @@ _SIGNS = frozenset(" -+()€$£¥%/°")
 
 
 def of_excel(parts: Mapping[str, bytes]) -> Mapping[str, bytes]:
-    """Of a package's parts the sheets, with such numbers as text."""
+    """Return the sheets among a package's parts, with numbers as text where their format says more."""
     codes = _codes(parts[_STYLES]) if _STYLES in parts else {}
     if not codes:
         return {}
@@ -34,7 +34,7 @@ def of_excel(parts: Mapping[str, bytes]) -> Mapping[str, bytes]:
 
 
 def of_open_document(content: bytes) -> bytes:
-    """The same of an OpenDocument's content, where the text that is shown stands beside the number."""
+    """Return an OpenDocument's content with such numbers as text, which is stored beside each number there."""
     return _OPEN_CELL.sub(_as_text, content)
 
 

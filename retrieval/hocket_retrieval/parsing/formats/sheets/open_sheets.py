@@ -11,7 +11,7 @@ _CELLS = frozenset(("table:table-cell", "table:covered-table-cell"))
 
 
 def merged_cells(content: bytes) -> list[list[Merged]]:
-    """Those of each sheet of a file's content.xml, rows and columns from 1 on. Raises expat.ExpatError."""
+    """Return the merged cells of each sheet of a content.xml, rows and columns from 1 on. Raises expat.ExpatError."""
     cells, parser = _Cells(), expat.ParserCreate()
     parser.StartElementHandler = cells.enter
     parser.Parse(content, True)
@@ -19,14 +19,14 @@ def merged_cells(content: bytes) -> list[list[Merged]]:
 
 
 class _Cells:
-    """Where in its sheet each element of a cell stands, of which one may stand for many."""
+    """The places of a sheet's cells while its elements are parsed; one element may stand for many cells."""
 
     def __init__(self) -> None:
         self.found: list[list[Merged]] = []
         self._row = self._rows = self._column = 1
 
     def enter(self, name: str, attributes: Mapping[str, str]) -> None:
-        """An element begins."""
+        """Take in the start of an element."""
         if name == "table:table":
             self.found.append([])
             self._rows = 1

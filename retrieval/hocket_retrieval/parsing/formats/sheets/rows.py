@@ -1,4 +1,4 @@
-"""What each row of a sheet says: which rows name columns, which values stand below these names, and what is a title."""
+"""The text of each row of a sheet: which rows name columns, which values are below these names, and what is a title."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Merged(NamedTuple):
 
 
 def row_texts(rows: Sequence[Row], merged: Sequence[Merged] = ()) -> Iterator[tuple[int, str]]:
-    """(number, text) of each row, each value behind the name of its column. Rows of names have no text of their own."""
+    """Yield (number, text) of each row, each value after the name of its column; rows of names have no text."""
     whole = _down(rows, merged)
     named = names_at(_across(whole, merged))
     for number, values in whole[: named or 0]:
@@ -57,7 +57,7 @@ def labelled(names: Sequence[str], values: Sequence[str]) -> str:
 
 
 def sections(rows: Sequence[tuple[int, str]], most: int = MAX_SECTIONS, place: str = "") -> Iterator[Section]:
-    """A section for each row that says something, or for as many as it takes to have no more than `most`."""
+    """Yield a section for each row that says something, or for as many as it takes to have no more than `most`."""
     step = ceil(len(rows) / most) or 1
     for at in range(0, len(rows), step):
         some = rows[at : at + step]
@@ -67,7 +67,7 @@ def sections(rows: Sequence[tuple[int, str]], most: int = MAX_SECTIONS, place: s
 
 
 class _Table:
-    """The one that a row stands in: the names of its columns, and what kinds of values they have."""
+    """The table that a row is in: the names of its columns, and the kinds of values that they have."""
 
     def __init__(self, rows: Sequence[Row], merged: Sequence[Merged]) -> None:
         self._names: list[str] = []
@@ -82,7 +82,7 @@ class _Table:
                 self._wide[cell.row].append(cell)
 
     def enter(self, row: Row, gap: int, behind: Sequence[str] | None) -> bool:
-        """Go on to a row behind `gap` blank ones, and before one of these values; False where it names columns."""
+        """Go on to a row, after `gap` blank ones and before the values `behind`; False where it names columns."""
         columns = filled(row.values)
         if self._is_named_twice:
             self._is_named_twice = False
@@ -103,7 +103,7 @@ class _Table:
         return True
 
     def text(self, row: Row) -> str:
-        """What it says. A title has no name before it."""
+        """Return the text of a row. A title has no name before it."""
         return labelled([] if self._is_new else self._names, row.values)
 
     def _has_names(self, values: Sequence[str], gap: int, behind: Sequence[str]) -> bool:
@@ -116,7 +116,7 @@ class _Table:
         return {*filled(behind)} <= {*filled(values)} and (gap >= _GAP or (gap > 0 and self._differs(values)))
 
     def _differs(self, values: Sequence[str]) -> bool:
-        """Whether texts stand where the table has none: in columns of numbers, or beside it."""
+        """Tell whether there are texts where the table has none: in columns of numbers, or beside it."""
         return any(
             column >= len(self._names) or not self._names[column] or self._kinds[column].isdisjoint(("text", ""))
             for column in filled(values)
@@ -132,7 +132,7 @@ class _Table:
 
 
 def _bare(names: Sequence[str]) -> list[str]:
-    """Without the sign that makes the line a remark for programs."""
+    """Return the names without the sign that makes the line a remark for programs."""
     first, *others = names
     return [first.lstrip("#").lstrip() or first, *others]
 
@@ -142,7 +142,7 @@ def _both(above: str, below: str) -> str:
 
 
 def _across(rows: Sequence[Row], merged: Sequence[Merged]) -> list[Row]:
-    """The rows with the value of a cell that reaches over several columns in each of them."""
+    """Return the rows with the value of a cell that spans several columns in each of them."""
     wide = {(cell.row, cell.column): cell.last_column for cell in merged}
     made = []
     for number, values in rows:
@@ -155,7 +155,7 @@ def _across(rows: Sequence[Row], merged: Sequence[Merged]) -> list[Row]:
 
 
 def _down(rows: Sequence[Row], merged: Sequence[Merged]) -> list[Row]:
-    """The rows with the value of a cell that reaches over several in each of them."""
+    """Return the rows with the value of a cell that spans several rows in each of them."""
     begins: Mapping[int, list[Merged]] = defaultdict(list)
     for cell in merged:
         if cell.last_row > cell.row:

@@ -28,7 +28,7 @@ Cell = int | float | str | bool | datetime.time | datetime.date | datetime.timed
 
 
 def sheets(data: bytes, pictures: Pictures, suffix: str) -> Content:
-    """All rows of all sheets, hidden ones too, with the values that formulas had; and their pictures."""
+    """Read all rows of all sheets, hidden ones too, with the values that formulas had; and their pictures."""
     from python_calamine import CalamineWorkbook
 
     package, whole = _Package(), packaged(data, "spreadsheet") if suffix == ".fods" else data
@@ -45,7 +45,7 @@ def sheets(data: bytes, pictures: Pictures, suffix: str) -> Content:
 
 
 class _Package:
-    """What is read of a file's parts before calamine reads them."""
+    """The title and the merged cells of a file, read from its parts before calamine reads them."""
 
     def __init__(self) -> None:
         self.title = ""
@@ -61,7 +61,7 @@ class _Package:
 
 
 def _rows(sheet: CalamineSheet) -> list[Row]:
-    """Those that hold something, with the values from the first column on that does."""
+    """Return the rows that hold something, with the values from the first column on that does."""
     top = sheet.start[0] if sheet.start else 0
     rows = (Row(top + at, [shown(value) for value in values]) for at, values in enumerate(sheet.to_python(), 1))
     return [row for row in rows if any(row.values)]
@@ -80,7 +80,7 @@ def _merged(sheet: CalamineSheet, known: Sequence[Sequence[Merged]]) -> list[Mer
 
 
 def _named(name: str, rows: Iterable[Section]) -> Iterator[Section]:
-    """The name stands before the first row; alone it would be a passage that says nothing."""
+    """Put the sheet's name before its first row; alone it would be a passage that says nothing."""
     head = f"{name}\n\n"
     for section in rows:
         yield section._replace(text=head + section.text)

@@ -46,7 +46,7 @@ def as_written(data: bytes) -> Content:
 
 
 def _has_names(line: str, delimiter: str) -> bool:
-    """Whether a line looks like names of columns: each begins with a letter, and none ends a sentence."""
+    """Tell whether a line looks like names of columns: each begins with a letter, and none ends a sentence."""
     return all(_NAME.fullmatch(field.strip()) for field in line.split(delimiter))
 
 
@@ -76,7 +76,7 @@ def _read(text: str, delimiter: str) -> list[list[str]]:
 
 
 def named(rows: Sequence[Sequence[str]]) -> str:
-    """Each row behind the first as a paragraph, `name: value` of all values that are there."""
+    """Return each row after the first as a paragraph, `name: value` of all values that are there."""
     names, *others = _stripped(rows)
     return "\n\n".join(filter(None, (labelled(names, row) for row in others))) or " | ".join(names)
 
@@ -99,5 +99,5 @@ def in_words(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _inner(line: str) -> str:
-    """Without the bars at its ends: a value there may be missing, or end with one."""
+    """Return a line without the bars at its ends: a value there may be missing, or end with one."""
     return line.removeprefix("|").removesuffix("" if line.endswith("\\|") else "|")

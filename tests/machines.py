@@ -113,8 +113,8 @@ def tapped(seen: list[bytes], sent: list[bytes] | None = None, *, port: int = PO
         with suppress(OSError):
             while True:
                 near = entry.accept()[0]
-                far = socket.create_connection(("127.0.0.1", port))
-                for *ends, kept in ((near, far.dup(), seen if sent is None else sent), (far, near.dup(), seen)):
+                remote = socket.create_connection(("127.0.0.1", port))
+                for *ends, kept in ((near, remote.dup(), seen if sent is None else sent), (remote, near.dup(), seen)):
                     threads.append(threading.Thread(target=pump, args=(*ends, kept)))
                     threads[-1].start()
 

@@ -29,23 +29,23 @@ class Ending:
 
     def __init__(self) -> None:
         self._until_s = self._named_s = inf
-        self._heard, self._heard_at = os.pipe()
-        os.set_blocking(self._heard_at, False)
-        signal.set_wakeup_fd(self._heard_at, warn_on_full_buffer=False)
+        self._received, self._received_at = os.pipe()
+        os.set_blocking(self._received_at, False)
+        signal.set_wakeup_fd(self._received_at, warn_on_full_buffer=False)
         threading.Thread(target=self._watch, name="ending", daemon=True).start()
 
     def by(self, moment_s: float) -> None:
         """Set the limit to END_S after `moment_s` on the monotonic clock; the main loop calls it as it ends."""
         self._named_s = moment_s + END_S
-        os.write(self._heard_at, bytes([_NAMED]))
+        os.write(self._received_at, bytes([_NAMED]))
 
     def _watch(self) -> None:
         """Read signals and the main loop's new limits in their order, and end the process when the time is up."""
         poll = select.poll()
-        poll.register(self._heard, select.POLLIN)
+        poll.register(self._received, select.POLLIN)
         while (left_s := self._until_s - time.monotonic()) > 0:
             if poll.poll(None if left_s == inf else 1e3 * left_s):
-                for number in os.read(self._heard, 64):
+                for number in os.read(self._received, 64):
                     self._hear(number)
         log.error("ended by force", why=f"what it was doing did not let it end within {END_S:g} s")
         sys.stderr.flush()

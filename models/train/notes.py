@@ -68,10 +68,10 @@ class Note:
 
 def expanded(pattern: str) -> Iterator[str]:
     """Every way to read the choices of a pattern."""
-    pieces = CHOICE.split(pattern)
+    fragments = CHOICE.split(pattern)
     yield from (
         "".join(way).replace(" ?", "?")
-        for way in product(*(p.split("|") if i % 2 else [p] for i, p in enumerate(pieces)))
+        for way in product(*(p.split("|") if i % 2 else [p] for i, p in enumerate(fragments)))
     )
 
 

@@ -161,14 +161,14 @@ def encode(batch: Sequence[Document], tok: Tokenizer) -> Iterator[np.ndarray]:
         yield np.array(columns, np.int16).T
 
 
-def packed(pieces: Iterator[np.ndarray], rows: int) -> np.ndarray:
+def packed(fragments: Iterator[np.ndarray], rows: int) -> np.ndarray:
     """Fill rows with documents, a few rows open at a time; [rows, CHANNELS, ROW]."""
     out = np.full((rows, CHANNELS, ROW), -1, np.int16)
     out[:, [0, 2, 3, 5]] = (2,), (0,), (0,), (0,)
     used, count = np.zeros(rows, int), np.zeros(rows, int)
     first = 0
     while first < rows:
-        piece = next(pieces)
+        piece = next(fragments)
         size = piece.shape[1]
         if size > ROW:
             continue
@@ -190,11 +190,11 @@ def make_shard(data: Path, out: Path, shard: int, seed: int) -> None:
     tok = Tokenizer.from_file(str(out / "tokenizer" / "tokenizer.json"))
     stream = documents(rng, data, shard)
 
-    def pieces() -> Iterator[np.ndarray]:
+    def fragments() -> Iterator[np.ndarray]:
         while True:
             yield from encode([next(stream) for _ in range(400)], tok)
 
-    rows = packed(pieces(), ROWS_PER_SHARD)
+    rows = packed(fragments(), ROWS_PER_SHARD)
     np.random.default_rng(seed + shard).shuffle(rows)
     partial = out / f"shard_{shard:03}.partial.npy"
     np.save(partial, rows)

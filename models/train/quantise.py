@@ -62,11 +62,11 @@ def _add_shape(writer: gguf.GGUFWriter, config: dict[str, Any]) -> None:
 
 def _add_tokenizer(writer: gguf.GGUFWriter, config: dict[str, Any], tokenizer: dict[str, Any]) -> None:
     special = {token["id"]: token["content"] for token in tokenizer["added_tokens"]}
-    pieces = {id: piece for piece, id in tokenizer["model"]["vocab"].items()} | special
+    fragments = {id: piece for piece, id in tokenizer["model"]["vocab"].items()} | special
     ids = range(config["vocab_size"])
     writer.add_tokenizer_model("gpt2")  # byte-level
     writer.add_tokenizer_pre("smollm")  # every digit by itself
-    writer.add_token_list([pieces[id] for id in ids])
+    writer.add_token_list([fragments[id] for id in ids])
     writer.add_token_types([TokenType.CONTROL if id in special else TokenType.NORMAL for id in ids])
     writer.add_token_merges(
         [merge if isinstance(merge, str) else " ".join(merge) for merge in tokenizer["model"]["merges"]]

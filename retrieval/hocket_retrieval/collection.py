@@ -335,8 +335,8 @@ class Collection:
         with self._store.moment() as moment:
             chunks = {document.name: document.chunks for document in moment.documents()}
             sizes = {chunks[name] for name in added if name in chunks}
-            alike = [name for name in chunks.keys() - {*added} if chunks[name] in sizes and name.startswith("/")]
-            gone = [name for name in alike if is_gone(Path(name))]
+            similar = [name for name in chunks.keys() - {*added} if chunks[name] in sizes and name.startswith("/")]
+            gone = [name for name in similar if is_gone(Path(name))]
             here = [name for name in added if chunks.get(name) in {chunks[each] for each in gone}]
             texts = {document.text for name in here if (document := moment.document(name))}
             moved = [name for name in gone if (document := moment.document(name)) and document.text in texts]

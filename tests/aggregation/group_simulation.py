@@ -93,7 +93,7 @@ class GroupWorld:
         self.decode_s, self.busy, self.ids = rng.uniform(0.001, 0.05), False, list[int]()
         names = [f"m{at}" for at in range(members)]
         delay = rng.choice([0.0, 0.01, 0.15])
-        self.far = {name: Far(name, rng.uniform(0.001, 0.05), delay * rng.uniform(0.2, 1.5)) for name in names}
+        self.remote = {name: Far(name, rng.uniform(0.001, 0.05), delay * rng.uniform(0.2, 1.5)) for name in names}
         self.near: dict[str, GroupMember] = {}
         self.killed: set[str] = set()
         self.drafted: set[tuple[str, int, int]] = set()  # of whom, of which step, behind what
@@ -126,7 +126,7 @@ class GroupWorld:
     # --- the asked device, as GroupLeader carries it out
 
     def invite(self, name: str) -> None:
-        self.near[name] = GroupMember(PATIENCE, 2 * self.far[name].delay_s, self.now)
+        self.near[name] = GroupMember(PATIENCE, 2 * self.remote[name].delay_s, self.now)
         self.open(name)
         self.changed()
 
@@ -194,26 +194,26 @@ class GroupWorld:
     # --- the members, as Follower carries it out
 
     def receive(self, name: str, message: wire.Message) -> None:
-        far = self.far[name]
+        remote = self.remote[name]
         if isinstance(message, Begin):
-            if far.dialogue is None:
-                far.dialogue = Dialogue("cloud", message, vocabulary=VOCABULARY)
-                far.dialogue.add_likelihoods(likelihoods(name, self.salt))
-                far.dialogue.exchange.window = self.rng.randint(1, 8)
+            if remote.dialogue is None:
+                remote.dialogue = Dialogue("cloud", message, vocabulary=VOCABULARY)
+                remote.dialogue.add_likelihoods(likelihoods(name, self.salt))
+                remote.dialogue.exchange.window = self.rng.randint(1, 8)
                 self.send(name, "here", wire.Subscribed())
-                self.at(self.now + self.rng.uniform(0.0, 0.2), lambda life=far.life: self.read(name, life))
-            elif message.epoch >= far.dialogue.epoch:
+                self.at(self.now + self.rng.uniform(0.0, 0.2), lambda life=remote.life: self.read(name, life))
+            elif message.epoch >= remote.dialogue.epoch:
                 self.ready(name)
-        elif far.dialogue is not None:
-            self.take_far(name, far.dialogue.receive(message))  # type: ignore[arg-type]
+        elif remote.dialogue is not None:
+            self.take_far(name, remote.dialogue.receive(message))  # type: ignore[arg-type]
 
     def read(self, name: str, life: int) -> None:
-        if self.far[name].life == life:
+        if self.remote[name].life == life:
             self.ready(name)
             self.work_far(name)
 
     def ready(self, name: str) -> None:
-        dialogue = self.far[name].dialogue
+        dialogue = self.remote[name].dialogue
         assert dialogue is not None
         said = wire.Ready(
             session=self.begin.session,
@@ -233,50 +233,50 @@ class GroupWorld:
         self.work_far(name)
 
     def work_far(self, name: str) -> None:
-        far = self.far[name]
-        dialogue = far.dialogue
-        if dialogue is None or far.busy or (step := dialogue.exchange.next_step()) is None:
+        remote = self.remote[name]
+        dialogue = remote.dialogue
+        if dialogue is None or remote.busy or (step := dialogue.exchange.next_step()) is None:
             return
         exchange = dialogue.exchange
-        far.busy, prefix, ids, life = True, exchange.drafted.digest, list(exchange.drafted.ids), far.life
+        remote.busy, prefix, ids, life = True, exchange.drafted.digest, list(exchange.drafted.ids), remote.life
 
         def done() -> None:
-            if far.life != life:
+            if remote.life != life:
                 return
-            far.busy = False
+            remote.busy = False
             drawn = law(name, self.salt, ids)
-            self.take_far(name, dialogue.own(step, prefix, drawn, log_h(name, self.begin, step), far.decode_s))
+            self.take_far(name, dialogue.own(step, prefix, drawn, log_h(name, self.begin, step), remote.decode_s))
 
-        self.at(self.now + far.decode_s * self.rng.uniform(0.5, 1.5), done)
+        self.at(self.now + remote.decode_s * self.rng.uniform(0.5, 1.5), done)
 
     # --- the links
 
     def send(self, name: str, way: str, message: wire.Message) -> None:
-        far = self.far[name]
-        if not far.up:
+        remote = self.remote[name]
+        if not remote.up:
             return
-        frames, life = encode(message), far.life
-        far.arrival[way] = max(far.arrival[way], self.now + far.delay_s * self.rng.uniform(0.5, 1.5))
+        frames, life = encode(message), remote.life
+        remote.arrival[way] = max(remote.arrival[way], self.now + remote.delay_s * self.rng.uniform(0.5, 1.5))
 
         def arrive() -> None:
-            if far.up and far.life == life:
+            if remote.up and remote.life == life:
                 (self.receive if way == "there" else self.hear)(name, decode(frames))
 
-        self.at(far.arrival[way], arrive)
+        self.at(remote.arrival[way], arrive)
 
     def break_link(self, name: str) -> None:
         """What is under way is lost; at times the member has been killed, and starts without the session."""
-        far = self.far[name]
-        far.up = False
-        far.life += 1
-        far.busy = False
+        remote = self.remote[name]
+        remote.up = False
+        remote.life += 1
+        remote.busy = False
         if self.rng.random() < 0.5:
-            far.dialogue = None
+            remote.dialogue = None
             self.killed.add(name)
 
         def heal() -> None:
-            far.up = True
-            far.arrival = dict.fromkeys(far.arrival, self.now)
+            remote.up = True
+            remote.arrival = dict.fromkeys(remote.arrival, self.now)
             self.work_far(name)
 
         self.at(self.now + self.rng.uniform(0.01, 1.5), heal)
@@ -289,7 +289,7 @@ def check(seed: int, members: int, *, breaks: bool = False) -> GroupWorld:
     exchange = world.leader.exchange
     assert world.ids == exchange.confirmed.ids
     assert world.ids == reference(world.begin, seed, exchange.roster), f"seed {seed}"
-    for each in world.far.values():  # nobody is ahead of the device's word
+    for each in world.remote.values():  # nobody is ahead of the device's word
         if each.dialogue is not None:
             theirs = each.dialogue.exchange.confirmed.ids
             assert theirs == world.ids[: len(theirs)], f"seed {seed}"

@@ -36,8 +36,8 @@ def test_breaks_and_kills_change_no_token_but_by_the_recorded_members() -> None:
     rosters = [world.leader.exchange.roster for world in worlds]
     assert any(len(set(roster)) > 2 for roster in rosters), "nobody has left and come back"
     assert any(not all(roster) for roster in rosters), "the device was never alone"
-    assert any(name not in world.killed and comes_back(world, name) for world in worlds for name in world.far)
-    assert any(name in world.killed and comes_back(world, name) for world in worlds for name in world.far)
+    assert any(name not in world.killed and comes_back(world, name) for world in worlds for name in world.remote)
+    assert any(name in world.killed and comes_back(world, name) for world in worlds for name in world.remote)
     assert any(len(before) < len(after) for roster in rosters for before, after in pairwise(roster))
 
 

@@ -23,16 +23,16 @@ WAIT_MS = 5_000
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="hk") as folder:
         sockets = SocketSet(Path(folder), os.eventfd(0), lambda: None)
-        near, far = (sockets.open(zmq.PAIR, f"ipc://{folder}/x", {}) for _ in range(2))
+        near, remote = (sockets.open(zmq.PAIR, f"ipc://{folder}/x", {}) for _ in range(2))
         near.bind(f"ipc://{folder}/x")
-        far.connect(f"ipc://{folder}/x")
+        remote.connect(f"ipc://{folder}/x")
         for number in range(ROUNDS):
             socket = sockets.open(zmq.DEALER, f"ipc://{folder}/nobody", {zmq.RECONNECT_IVL: 1})
             sockets.monitor(socket, zmq.EVENT_ALL, lambda _: None)
             socket.connect(f"ipc://{folder}/nobody")
             time.sleep(0.002)
             sockets.drop(socket)
-            far.send(b"still there?")
+            remote.send(b"still there?")
             if not near.poll(WAIT_MS):
                 print("stuck in round", number, flush=True)
                 os._exit(1)

@@ -35,7 +35,7 @@ def ask(*, max_tokens: int = 12, seed: int = 5, **other: object) -> Ask:
     return Ask(request=ID, topic=ID, prompt=prompt, mode="dispatch", options=options, sampling=sampling, **fields)  # type: ignore[arg-type]
 
 
-def alike() -> dict[str, Part]:
+def similar() -> dict[str, Part]:
     """Two sides with one model and one set of documents."""
     return {"device": part("device", TEXTS["device"], seed=1), "cloud": part("cloud", TEXTS["device"], seed=1)}
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
-from dispatch_sides import CLOCKED, MINIMUM, DispatchSides, alike, ask
+from dispatch_sides import CLOCKED, MINIMUM, DispatchSides, ask, similar
 from fakes import name_of, part
 from msgspec.structs import replace
 from two_sides import QUESTION, TEXTS, Clock
@@ -44,7 +44,7 @@ def test_an_answer_that_moves_between_equal_sides_is_the_one_that_does_not(
     second = "cloud" if first == "device" else "device"
     for order in range(3):
         settings = DispatchSettings(migration=migration)  # type: ignore[arg-type]
-        both = sides(ask(), script=f"{first},{at}:{second}", settings=settings, order=random.Random(order), **alike())
+        both = sides(ask(), script=f"{first},{at}:{second}", settings=settings, order=random.Random(order), **similar())
         both.begin()
         both.run_to_the_end()
         both.check_closed()
@@ -60,7 +60,9 @@ def test_an_answer_whose_passages_are_set_against_the_question_moves_alike(sides
     """Either side does so, as strongly as the device's file says; and it is another answer than without."""
     answers = []
     for script, contrast in (("", 0.0), ("", 1.0), ("device,3:cloud", 1.0), ("cloud,4:device", 1.0)):
-        both = sides(ask(), script=script, contrast=contrast, settings=DispatchSettings(migration="overlap"), **alike())
+        both = sides(
+            ask(), script=script, contrast=contrast, settings=DispatchSettings(migration="overlap"), **similar()
+        )
         both.begin()
         both.run_to_the_end()
         both.check_closed()
@@ -259,7 +261,7 @@ def test_what_is_booked_is_what_the_models_computed(sides: Made) -> None:
     """Tokens read and decoded on either side, of winners, losers and hand-overs."""
     for order in range(12):
         script = ["", "device,3:cloud", "cloud,5:device,9:cloud"][order % 3]
-        both = sides(ask(max_tokens=14, documents=1), script=script, order=random.Random(order), **alike(),
+        both = sides(ask(max_tokens=14, documents=1), script=script, order=random.Random(order), **similar(),
                      settings=DispatchSettings(migration="overlap"))  # fmt: skip
         both.begin()
         both.run_to_the_end()
@@ -417,7 +419,7 @@ def test_a_source_whose_answer_moves_stays_just_ahead_of_its_reader(sides: Made,
     second = "cloud" if first == "device" else "device"
     written = {}
     for pace in (0.0, 20.0):
-        both = sides(ask(max_tokens=60, pace=pace), script=f"{first},1:{second}", **alike(),
+        both = sides(ask(max_tokens=60, pace=pace), script=f"{first},1:{second}", **similar(),
                      settings=DispatchSettings(migration="overlap"))  # fmt: skip
         both.begin()
         both.run_while(lambda: len(both.reader.tokens) < 1)  # noqa: B023 - it is over before the next round

@@ -76,9 +76,9 @@ class FakeServer:
         on_thought: Callable[[str], None] = unread,
     ) -> FakeText:
         rest = ANSWER[len(request.prefix) :]
-        pieces = [rest[at : at + self.piece] for at in range(0, len(rest), self.piece)]
+        fragments = [rest[at : at + self.piece] for at in range(0, len(rest), self.piece)]
         thoughts = [] if request.prefix else list(self.thoughts)
-        text = FakeText(request, on_text, on_end, on_thought, left=pieces, thoughts=thoughts)
+        text = FakeText(request, on_text, on_end, on_thought, left=fragments, thoughts=thoughts)
         self.texts.append(text)
         return text
 

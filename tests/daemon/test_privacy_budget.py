@@ -174,12 +174,12 @@ def test_threads_charge_no_more_than_the_bound(monkeypatch: pytest.MonkeyPatch) 
     budget, meeting, digest = PrivacyBudget(None, BOUND), threading.Barrier(2), module.__dict__["_digest"]
     refused: list[frozenset[str]] = []
 
-    def met(document: str) -> bytes:
+    def record_outcome(document: str) -> bytes:
         with suppress(threading.BrokenBarrierError):  # nobody comes, as it should be
             meeting.wait(timeout=0.2)
         return bytes(digest(document))
 
-    monkeypatch.setattr(module, "_digest", met)
+    monkeypatch.setattr(module, "_digest", record_outcome)
     threads = [threading.Thread(target=lambda: refused.append(budget.charge({"a": 0.6 * BOUND}).refused)) for _ in "ab"]
     for thread in threads:
         thread.start()

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from hocket_daemon.dispatch.moves import Mover, Position
+from hocket_daemon.dispatch.moves import MigrationPolicy, Position
 from hocket_daemon.dispatch.policies.account import Account
 from hocket_daemon.dispatch.policies.cost import DEVICES, Costs, Tokens, costs_of
 from hocket_daemon.dispatch.policies.device_ttft import DeviceTtft
@@ -169,5 +169,5 @@ def test_an_answer_of_the_better_sides_does_not_move_to_save_money(quality_s: fl
     for costs, writer, target in ((SERVER_DEAR, "cloud", "device"), (DEVICE_DEAR, "device", "cloud")):
         dispatcher = made(DispatchSettings(quality_s=quality_s), costs)
         terms = SimpleNamespace(migration="overlap", dispatcher=dispatcher, pace=5.0)
-        moved = Mover(terms, lambda _: 1).target(Position(4, writer, 1.0))  # type: ignore[arg-type]
+        moved = MigrationPolicy(terms, lambda _: 1).target(Position(4, writer, 1.0))  # type: ignore[arg-type]
         assert moved == (None if quality_s and target == "device" else target)

@@ -21,7 +21,7 @@ from hocket_daemon.dispatch.race import (
     Hold,
     Notify,
     Race,
-    Stand,
+    StandBy,
     Write,
 )
 
@@ -34,7 +34,7 @@ class World:
 
     race: Race
     at_work: set[Side] = field(default_factory=set)  # may say tokens
-    standing: set[Side] = field(default_factory=set)  # was told to read
+    writer_status: set[Side] = field(default_factory=set)  # was told to read
     failed: int = 0
     tokens: list[Side] = field(default_factory=list)
     begun: dict[Side, float] = field(default_factory=dict)
@@ -49,14 +49,14 @@ class World:
                     self.at_work.add(side)
                 case Write(side):
                     self.at_work = {side}
-                    self.standing.discard(side)
+                    self.writer_status.discard(side)
                 case Hold(side):
                     self.at_work.discard(side)
-                    self.standing.discard(side)
-                case Stand(side):
+                    self.writer_status.discard(side)
+                case StandBy(side):
                     assert side not in self.at_work or side != self.race.writer
                     self.at_work.discard(side)
-                    self.standing.add(side)
+                    self.writer_status.add(side)
                 case Fail():
                     self.failed += 1
                 case Notify(text):
@@ -70,11 +70,11 @@ def happen(world: World, rng: random.Random, now: float) -> float:
         speak(world, side, now)
     elif what < 0.6:
         world.do(race.move(side, now, waits=rng.random() < 0.5), now)
-    elif what < 0.7 and side in world.standing:
-        world.do(race.standing(side, now), now)
+    elif what < 0.7 and side in world.writer_status:
+        world.do(race.ready(side, now), now)
     elif what < 0.74:
         world.at_work.discard(side)
-        world.standing.discard(side)
+        world.writer_status.discard(side)
         world.do(race.gone(side, GONE, now), now)
     elif what < 0.77 and world.tokens:
         race.back(side)
@@ -143,7 +143,7 @@ def test_a_side_that_says_nothing_is_not_waited_for(side: Side) -> None:
     race = Race()
     race.start(0.0, {side: 0.0})
     race.token(side, 1.0)
-    assert race.move(other(side), 1.0, waits=False) == [Stand(other(side))]
+    assert race.move(other(side), 1.0, waits=False) == [StandBy(other(side))]
     for step in range(1, 11):
         race.token(side, 1.0 + step)
     assert race.tick(1.0 + MOVE_S) == [Hold(other(side))]
@@ -157,6 +157,6 @@ def test_a_move_that_does_not_wait_takes_nothing_from_the_writer() -> None:
     race.token("cloud", 0.1)
     race.move("device", 0.1, waits=False)
     assert race.token("cloud", 0.2) == (True, [])
-    assert race.standing("device", 0.3) == [Hold("cloud"), Write("device")]
+    assert race.ready("device", 0.3) == [Hold("cloud"), Write("device")]
     assert race.token("cloud", 0.4) == (False, [])
     assert race.token("device", 0.5) == (True, [])

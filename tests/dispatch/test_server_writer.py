@@ -67,16 +67,16 @@ class Written:
         self.ended.append(finish)
 
 
-@given(pieces=PIECES, end=st.sampled_from(["eos", "length", GONE]))
+@given(fragments=PIECES, end=st.sampled_from(["eos", "length", GONE]))
 def test_no_blank_is_lost_and_none_stands_where_another_side_goes_on(
-    pieces: list[str], end: Finish | HocketError
+    fragments: list[str], end: Finish | HocketError
 ) -> None:
     """Of a text that ends every blank is told; of one that breaks off none at its end, for who goes on writes one.
 
     Every text that broke off in a test did so within a word.
     """
-    written, whole = Written(), "".join(pieces)
-    for piece in pieces:
+    written, whole = Written(), "".join(fragments)
+    for piece in fragments:
         written.say(piece)
     assert written.text == whole.rstrip(" \t\u00a0")
     written.end(end)

@@ -28,7 +28,7 @@ ASKED = TextRequest(PROMPT, Sampling(temperature=0.0, seed=(1 << 31) + 5, max_to
 class Heard:
     """What a text calls back."""
 
-    pieces: list[str] = field(default_factory=list)
+    fragments: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
     ends: list[Finish | HocketError] = field(default_factory=list)
     begun: ServerText | None = None
@@ -41,8 +41,8 @@ class Heard:
 
     @property
     def text(self) -> str:
-        assert all(self.pieces), "no piece is empty"
-        return "".join(self.pieces)
+        assert all(self.fragments), "no piece is empty"
+        return "".join(self.fragments)
 
 
 class World:
@@ -65,12 +65,12 @@ class World:
         def on_text(text: str) -> None:
             assert threading.current_thread() is threading.main_thread()
             assert not heard.ends
-            heard.pieces.append(text)
+            heard.fragments.append(text)
 
         def on_thought(text: str) -> None:
             assert threading.current_thread() is threading.main_thread()
             assert not heard.ends
-            assert not heard.pieces
+            assert not heard.fragments
             heard.thoughts.append(text)
 
         heard.begun = self.generator.generate(request, on_text, heard.ends.append, on_thought)

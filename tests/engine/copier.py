@@ -6,7 +6,7 @@ import numpy as np
 from fake_model import FakeModel
 
 COPIED = 0.9  # of the mass, where the last token stands elsewhere in the row
-ALIKE = 1
+SIMILAR = 1
 
 
 class Copier(FakeModel):
@@ -14,8 +14,8 @@ class Copier(FakeModel):
 
     def distribution(self, tokens: list[int]) -> np.ndarray:
         drawn = super().distribution(tokens)
-        end = tokens[-ALIKE:]
-        places = [at for at in range(ALIKE, len(tokens)) if tokens[at - ALIKE : at] == end]
+        end = tokens[-SIMILAR:]
+        places = [at for at in range(SIMILAR, len(tokens)) if tokens[at - SIMILAR : at] == end]
         if not places:
             return drawn
         copied = np.zeros_like(drawn)

@@ -53,12 +53,12 @@ def write(file: Path, *, without: str = "", tokenizer: bool = True) -> PreTraine
 
 
 def _add_tokenizer(writer: gguf.GGUFWriter, described: dict) -> None:
-    pieces = sorted(described["model"]["vocab"].items(), key=lambda item: item[1])
+    fragments = sorted(described["model"]["vocab"].items(), key=lambda item: item[1])
     special = {token["content"] for token in described["added_tokens"]}
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("smollm")
-    writer.add_token_list([piece for piece, _ in pieces])
-    writer.add_token_types([3 if piece in special else 1 for piece, _ in pieces])
+    writer.add_token_list([piece for piece, _ in fragments])
+    writer.add_token_types([3 if piece in special else 1 for piece, _ in fragments])
     writer.add_token_merges([" ".join(pair) for pair in described["model"]["merges"]])
     writer.add_bos_token_id(0)
     writer.add_eos_token_id(1)

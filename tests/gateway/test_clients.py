@@ -77,9 +77,9 @@ def wanted(asked: Asked) -> dict[str, Any]:
     chat = {"model": "hocket", "messages": asked.messages, **dict(asked.options)}
     with openai.OpenAI(base_url=asked.url, api_key=asked.key, timeout=WAIT_S, max_retries=0) as client:
         whole = client.chat.completions.create(**chat)
-        *pieces, last = client.chat.completions.create(**chat, stream=True, stream_options={"include_usage": True})
+        *fragments, last = client.chat.completions.create(**chat, stream=True, stream_options={"include_usage": True})
         vectors = client.embeddings.create(model="hocket-embeddings", input=asked.texts).data
-    text = "".join(piece.choices[0].delta.content or "" for piece in pieces)
+    text = "".join(piece.choices[0].delta.content or "" for piece in fragments)
     return {
         "whole": [whole.choices[0].message.content, whole.usage.prompt_tokens, whole.usage.completion_tokens],
         "stream": [text, last.usage.prompt_tokens, last.usage.completion_tokens],

@@ -14,8 +14,8 @@ LIMIT = 8
 
 def drawn(rng: random.Random) -> list[int]:
     """A chunk's entities, most of one of six circles."""
-    circle = rng.randrange(6) * 12
-    return [circle + rng.randrange(12) for _ in range(4)] + [rng.randrange(72)]
+    peer_group = rng.randrange(6) * 12
+    return [peer_group + rng.randrange(12) for _ in range(4)] + [rng.randrange(72)]
 
 
 def related(entities: list[int]) -> list[tuple[int, int]]:

@@ -134,8 +134,8 @@ def test_a_longer_way_is_never_faster(name: str, seed: int, device_ms: int, clou
     """Every token comes no sooner when the round trip grows."""
     made = drawn(Rates(decode_s=(device_ms / 1000, cloud_ms / 1000)), 40, 1, seed).sequences[0]
     runs = [simulate(made, STRATEGIES[name], constant(rtt_s)).token_s for rtt_s in (0.0, 0.1, 0.3, 0.6)]
-    for near, far in pairwise(runs):
-        assert all(sooner <= later + 1e-9 for sooner, later in zip(near, far, strict=True))
+    for near, remote in pairwise(runs):
+        assert all(sooner <= later + 1e-9 for sooner, later in zip(near, remote, strict=True))
 
 
 @given(seed=st.integers(0, 2**32), rtt_ms=st.sampled_from([0, 50, 300, 900]))

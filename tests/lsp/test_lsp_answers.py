@@ -144,7 +144,7 @@ def test_a_question_is_for_the_text_before_the_change_behind_it(device: Scripted
         asked = editor.grey("a", types.Position(1, 3))
         editor.replace("a", "one, and more\ntwo, and more")
         editor.client.protocol.set_writer(pipe)
-        pipe.write(b"".join(held.pieces))
+        pipe.write(b"".join(held.fragments))
         assert await asked in (None, about("one\ntwo", 7))
         await asyncio.to_thread(until, lambda: len(device.seen) > 1)
         assert device.seen[1] == ("one\ntwo", 7)
@@ -204,10 +204,10 @@ class Held:
     """What is written is kept."""
 
     def __init__(self) -> None:
-        self.pieces: list[bytes] = []
+        self.fragments: list[bytes] = []
 
     def write(self, data: bytes) -> None:
-        self.pieces.append(data)
+        self.fragments.append(data)
 
     def close(self) -> None:
         raise AssertionError

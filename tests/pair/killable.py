@@ -7,10 +7,10 @@ import signal
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from circle import Circle
 from family import PATIENT
 from harness import ABOUT_MODELS, UNMEASURED, Pair
 from herd import CONTEXT
+from peer_group import PeerGroup
 
 from exact import exact
 from hocket_bus.trust import keys
@@ -42,7 +42,7 @@ def serve(folder: str, model: str, cloud: str, hold_s: float) -> None:
     DeviceDaemon(settings, Rehearsal(decode_s=hold_s).parts(script_of(Path(folder) / "script"))).run()
 
 
-class Killable(Circle):
+class Killable(PeerGroup):
     """A circle whose members can be killed; the asked device and the cloud are in this process."""
 
     def start_member(self, name: str, hold_s: float = 0.02) -> None:

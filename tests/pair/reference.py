@@ -177,7 +177,7 @@ class Reference:
         weights = {side: self._weigh(ask, ids, found[side], side) for side in ("device", "cloud")}
         shares, log_h = weights["device"]
         if _options(ask).weights == "likelihood" and log_h is not None and weights["cloud"][1] is not None:
-            told = [ratio.steps_of(explained(self._heard(ask, found[side], side))) for side in ("device", "cloud")]
+            told = [ratio.steps_of(explained(self._received(ask, found[side], side))) for side in ("device", "cloud")]
             weights["device"] = shares, log_h + ratio.likelihood_ratio(*told)
         return weights
 
@@ -192,10 +192,10 @@ class Reference:
             if text != asked:  # those scores came with the passages
                 now = [ListRetrieval.score(None, text, passage.document, self._scorer) for passage in found]  # type: ignore[arg-type]
                 scores = compared(weights, now, scores)
-        heard = self._heard(ask, found, side) if weights == "likelihood" else NO_LIKELIHOODS
+        heard = self._received(ask, found, side) if weights == "likelihood" else NO_LIKELIHOODS
         return weigh(scores, DEFAULTS.relevance_temperature, heard)
 
-    def _heard(self, ask: Ask, found: list[Passage], side: str) -> NDArray[np.float64]:
+    def _received(self, ask: Ask, found: list[Passage], side: str) -> NDArray[np.float64]:
         prompt = self._as_read(ask.prompt)
         keys = [(repr(prompt), ask.task, headed(passage), side) for passage in found]
         for key in keys:

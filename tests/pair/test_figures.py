@@ -19,7 +19,7 @@ from hocket_bus.errors import BadConfiguration, BadRequest
 from hocket_bus.messages import MemberOutcome, Status, StatusRequest
 from hocket_daemon.monitoring.prometheus import Exporter
 from hocket_daemon.roles.daemon import Daemon
-from hocket_daemon.serving.peers.sealed_circle import SealedCircle
+from hocket_daemon.serving.peers.sealed_peer_group import SealedPeerGroup
 from hocket_tools.caller import Caller
 from ports import free_port
 from waiting import WAIT_S, until
@@ -91,10 +91,10 @@ def test_an_error_is_counted_by_its_kind(made: Pair) -> None:
 def test_the_page_explains_every_figure(made: Pair) -> None:
     """docs/watch.md has the name of each, and no other; those of a group are there once a member was met."""
     assert made.device is not None
-    circle = made.device.circle
-    assert isinstance(circle, SealedCircle)
-    circle._rtts_s["ben"] = 0.1
-    circle.met(MemberOutcome(name="ben", steps=[0, 1], accept=1.0, drafts=1))
+    peer_group = made.device.peer_group
+    assert isinstance(peer_group, SealedPeerGroup)
+    peer_group._rtts_s["ben"] = 0.1
+    peer_group.record_outcome(MemberOutcome(name="ben", steps=[0, 1], accept=1.0, drafts=1))
     page = (Path(__file__).parents[2] / "docs/watch.md").read_text(encoding="utf-8")
     told = {name for row in re.findall(r"(?m)^\| (`.*?) \|", page) for name in re.findall(r"`(\w+)(?:\{\w+\})?`", row)}
     known = {name.removeprefix("hocket_").partition("{")[0] for side in AT for name in scraped(side)}

@@ -25,11 +25,11 @@ def opened(folder, toy):
     return SqliteStore(folder, toy.fingerprint, toy.dimension)
 
 
-def put(store, toy, name, *pieces):
-    digests = [digest(toy.fingerprint, piece) for piece in pieces]
-    store.put_vectors(digests, toy.documents(list(pieces)))
-    rows = [NewChunk(*row) for row in zip(pieces, digests, strict=True)]
-    return store.put_document(Document(name, name, " ".join(pieces), b"", "recipe"), rows)
+def put(store, toy, name, *fragments):
+    digests = [digest(toy.fingerprint, piece) for piece in fragments]
+    store.put_vectors(digests, toy.documents(list(fragments)))
+    rows = [NewChunk(*row) for row in zip(fragments, digests, strict=True)]
+    return store.put_document(Document(name, name, " ".join(fragments), b"", "recipe"), rows)
 
 
 def test_a_new_version_takes_the_place_of_the_old(store, toy):

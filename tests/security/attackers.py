@@ -38,10 +38,10 @@ class Attacker:
                 return CurveClient((self._at[0], self._at[1] + port), self._keys, self._server, kind)
             time.sleep(PAUSE_S)
 
-    def endless(self, pieces: Callable[[CurveClient], Iterator[bytes]], connections: int = 1) -> None:
+    def endless(self, fragments: Callable[[CurveClient], Iterator[bytes]], connections: int = 1) -> None:
         """Send pieces over so many connections in turn; a new one for each that is ended."""
         clients = [self.dial() for _ in range(connections)]
-        streams = [pieces(client) for client in clients]
+        streams = [fragments(client) for client in clients]
         while True:
             for number, stream in enumerate(streams):
                 try:
@@ -49,7 +49,7 @@ class Attacker:
                 except OSError:
                     clients[number].raw.close()
                     clients[number] = self.dial()
-                    streams[number] = pieces(clients[number])
+                    streams[number] = fragments(clients[number])
 
 
 def said(client: CurveClient, message: Message) -> bytes:

@@ -39,15 +39,15 @@ def shared(theirs: bytes, own: bytes) -> bytes:
 def seal(text: bytes, nonce: bytes, key: bytes) -> bytes:
     """The box of a text."""
     assert len(nonce) == NONCE
-    box = ctypes.create_string_buffer(len(text) + MAC)
-    assert sodium().crypto_box_easy_afternm(box, text, ctypes.c_ulonglong(len(text)), nonce, key) == 0
-    return box.raw
+    envelope = ctypes.create_string_buffer(len(text) + MAC)
+    assert sodium().crypto_box_easy_afternm(envelope, text, ctypes.c_ulonglong(len(text)), nonce, key) == 0
+    return envelope.raw
 
 
-def unseal(box: bytes, nonce: bytes, key: bytes) -> bytes:
+def unseal(envelope: bytes, nonce: bytes, key: bytes) -> bytes:
     """The text of a box."""
-    text = ctypes.create_string_buffer(len(box) - MAC)
-    assert sodium().crypto_box_open_easy_afternm(text, box, ctypes.c_ulonglong(len(box)), nonce, key) == 0
+    text = ctypes.create_string_buffer(len(envelope) - MAC)
+    assert sodium().crypto_box_open_easy_afternm(text, envelope, ctypes.c_ulonglong(len(envelope)), nonce, key) == 0
     return text.raw
 
 
@@ -103,8 +103,8 @@ class CurveClient:
         vouch = seal(self._public + self._server, b"VOUCH---" + long, shared(theirs, self._own[1]))
         metadata = b"\x0bSocket-Type" + len(kind).to_bytes(4, "big") + kind
         nonce = self._nonce()
-        box = seal(self._own[0] + long + vouch + metadata, b"CurveZMQINITIATE" + nonce, key)
-        self.raw.sendall(framed(b"\x08INITIATE" + cookie + nonce + box, COMMAND))
+        envelope = seal(self._own[0] + long + vouch + metadata, b"CurveZMQINITIATE" + nonce, key)
+        self.raw.sendall(framed(b"\x08INITIATE" + cookie + nonce + envelope, COMMAND))
         ready = self.read()
         if ready[:6] != b"\x05READY":
             raise ConnectionError(ready[:6])

@@ -30,11 +30,11 @@ def vector_of(text: str) -> Vectors:
     return np.asarray(vector / np.linalg.norm(vector), np.float32)
 
 
-def put(store: DocumentStore, name: str, *pieces: str, recipe: str = RECIPE) -> Change:
+def put(store: DocumentStore, name: str, *fragments: str, recipe: str = RECIPE) -> Change:
     """Store a document of these chunks."""
-    digests = [digest("toy", piece) for piece in pieces]
-    if pieces:
-        store.put_vectors(digests, np.stack([vector_of(piece) for piece in pieces]))
-    document = Document(name, f"Title of {name}", "\n".join(pieces), b"sha", recipe, ((0, "p. 1"), (3, "p. 2")))
-    chunks = [NewChunk(piece, key, f"p. {at}") for at, (piece, key) in enumerate(zip(pieces, digests, strict=True))]
+    digests = [digest("toy", piece) for piece in fragments]
+    if fragments:
+        store.put_vectors(digests, np.stack([vector_of(piece) for piece in fragments]))
+    document = Document(name, f"Title of {name}", "\n".join(fragments), b"sha", recipe, ((0, "p. 1"), (3, "p. 2")))
+    chunks = [NewChunk(piece, key, f"p. {at}") for at, (piece, key) in enumerate(zip(fragments, digests, strict=True))]
     return store.put_document(document, chunks)

@@ -76,16 +76,16 @@ def test_a_new_version_takes_the_place_of_the_old(store):
 def test_a_document_is_taken_in_part_by_part(store, monkeypatch):
     """In its order, and whole; how much of it is there is told on the way, and all in the end."""
     monkeypatch.setattr(records, "TAKEN_IN", 3)
-    pieces = [f"brick {number}" for number in range(8)]
+    fragments = [f"brick {number}" for number in range(8)]
     put(store, "a", "older", "text")
     told: list[int] = []
-    digests = [digest("toy", piece) for piece in pieces]
-    store.put_vectors(digests, np.stack([vector_of(piece) for piece in pieces]))
-    chunks = [NewChunk(piece, key) for piece, key in zip(pieces, digests, strict=True)]
-    change = store.put_document(Document("a", "a", "\n".join(pieces), b"", RECIPE), chunks, told.append)
-    assert texts_of(store, "a") == pieces
+    digests = [digest("toy", piece) for piece in fragments]
+    store.put_vectors(digests, np.stack([vector_of(piece) for piece in fragments]))
+    chunks = [NewChunk(piece, key) for piece, key in zip(fragments, digests, strict=True)]
+    change = store.put_document(Document("a", "a", "\n".join(fragments), b"", RECIPE), chunks, told.append)
+    assert texts_of(store, "a") == fragments
     assert told == sorted(told)
-    assert told[-1] == len(pieces)
+    assert told[-1] == len(fragments)
     with store.moment() as moment:
         assert [chunk.ordinal for chunk in moment.chunks(change.added)] == list(range(8))
         assert {*moment.by_words("brick", 9)} == {*change.added.tolist()}

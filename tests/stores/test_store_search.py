@@ -121,8 +121,8 @@ def test_what_is_few_among_many_is_found(kind, store, monkeypatch):
     """A folder of some chunks that are all far from the question, where the index may be used for it."""
     texts = [f"text {number}" for number in range(600)]
     put(store, "/many/1", *texts)
-    far = sorted(texts, key=lambda text: float(vector_of(text) @ vector_of("asked")))[:7]
-    for number, text in enumerate(far):
+    remote = sorted(texts, key=lambda text: float(vector_of(text) @ vector_of("asked")))[:7]
+    for number, text in enumerate(remote):
         put(store, f"/few/{number}", text)
     module = {"lancedb": "lance.lance_table", "postgres": "postgres.postgres_moment"}[kind]
     monkeypatch.setattr(f"hocket_retrieval.stores.{module}.SCANNED", 5)

@@ -64,7 +64,7 @@ from .dispatch import (
     Hold,
     Migration,
     Reasoning,
-    Standing,
+    WriterStatus,
 )
 from .documents import (
     MAX_EMBEDDED,
@@ -103,7 +103,7 @@ from .graph import (
     Withdraw,
 )
 from .group import (
-    MAX_BOX_BYTES,
+    MAX_ENVELOPE_BYTES,
     MAX_MEMBERS,
     FindMembers,
     FoundMember,
@@ -207,8 +207,8 @@ __all__ = [
     "DEFAULT_WEIGHTS",
     "HAS_PAYLOAD",
     "MAX_ANSWER_CHARS",
-    "MAX_BOX_BYTES",
     "MAX_EMBEDDED",
+    "MAX_ENVELOPE_BYTES",
     "MAX_EVIDENCE",
     "MAX_LOGPROBS",
     "MAX_MEMBERS",
@@ -349,7 +349,6 @@ __all__ = [
     "Source",
     "Sources",
     "Span",
-    "Standing",
     "Status",
     "StatusRequest",
     "StopSharing",
@@ -378,5 +377,6 @@ __all__ = [
     "Weights",
     "Welcome",
     "Withdraw",
+    "WriterStatus",
     "other",
 ]

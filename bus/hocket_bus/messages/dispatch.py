@@ -90,7 +90,7 @@ class Hold(Message, frozen=True):
     epoch: Count
 
 
-class Standing(Message, frozen=True):
+class WriterStatus(Message, frozen=True):
     """A report of the cloud: it has read the prompt, stands by after `tokens` of the answer, or holds.
 
     It has found `documents` passages, the nearest of which scores `best` by its scorer, -1 if there is none.
@@ -131,7 +131,7 @@ CONVERSATION = Conversation(
     entries=(
         Entry(72, Dispatch, "query", "pair"),
         Entry(73, Hold, "control", "pair"),
-        Entry(74, Standing, "control", "never"),
+        Entry(74, WriterStatus, "control", "never"),
         Entry(75, Reasoning, "targets", "never"),
     ),
 )

@@ -13,7 +13,7 @@ from msgspec import Meta
 from .types import MAX_QUESTION_CHARS, Conversation, Count, Entry, Id, Line, Message, Name, Record, Seconds
 
 MAX_MEMBERS = 16  # of a session, the cloud and the asked device not counted
-MAX_BOX_BYTES = 1 << 19
+MAX_ENVELOPE_BYTES = 1 << 19
 
 SealingPublic = Annotated[bytes, Meta(min_length=32, max_length=32)]
 

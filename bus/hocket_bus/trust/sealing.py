@@ -99,13 +99,13 @@ class _Seal:
         self.counter += 1
         return clear + _sealed(self.key, clear[-_COUNTER_BYTES:], clear, text)
 
-    def unseal(self, front: bytes, box: bytes) -> bytes:
+    def unseal(self, front: bytes, envelope: bytes) -> bytes:
         """Return the content of an envelope with this front. Raises BadMessage, and then changes nothing."""
         body = len(front) + _COUNTER_BYTES
-        counter = box[len(front) : body]
+        counter = envelope[len(front) : body]
         if int.from_bytes(counter, "big") < self.counter:
             raise BadMessage("a sealed box that has come before, or too late")
-        text = _unsealed(self.key, counter, box[:body], box[body:])
+        text = _unsealed(self.key, counter, envelope[:body], envelope[body:])
         self.counter = int.from_bytes(counter, "big") + 1
         return text
 
@@ -146,12 +146,12 @@ class Channel:
         return cls(peer, front, _Seal(_key(chain, b"opening")), {}, _Opened(own, ephemeral, chain))
 
     @classmethod
-    def answering(cls, own: SealingKey, box: bytes, context: bytes) -> tuple[Channel, bytes]:
+    def answering(cls, own: SealingKey, envelope: bytes, context: bytes) -> tuple[Channel, bytes]:
         """Return the channel that an envelope opens, whichever of the opener's first it is, and the envelope's content.
 
         Raises BadMessage. The caller must check whose key `peer` is, and whether it may open a channel.
         """
-        front = _front(box)
+        front = _front(envelope)
         if front[:1] != _OPENING:
             raise BadMessage("a sealed box that opens no channel")
         clear = front[:-_SEALED_KEY_BYTES]
@@ -159,7 +159,7 @@ class Channel:
         peer = _unsealed(_key(chain, b"who opens"), bytes(_COUNTER_BYTES), clear, front[len(clear) :])
         chain = _mixed(chain, own.shared(peer), peer)
         opening = _Seal(_key(chain, b"opening"))
-        text = opening.unseal(front, box)
+        text = opening.unseal(front, envelope)
         ephemeral = SealingKey.fresh()
         chain = _settled(chain, ephemeral.shared(clear[1:]), ephemeral.shared(peer), ephemeral.public)
         unsealing = {front: opening, _SETTLED: _Seal(_key(chain, b"to the answerer"))}
@@ -169,42 +169,42 @@ class Channel:
         """Seal `text` for the peer: OVERHEAD_BYTES longer, and up to 80 more until both ends have heard each other."""
         return self._sealing.seal(self._front, text)
 
-    def unseal(self, box: bytes) -> bytes:
+    def unseal(self, envelope: bytes) -> bytes:
         """Return the content of an envelope from the peer.
 
         Raises BadMessage for one that is forged, altered, of another channel, repeated, or older than the last opened.
         """
-        front = _front(box)
+        front = _front(envelope)
         if self._opened is not None:
-            return self._answered(self._opened, front, box)
+            return self._answered(self._opened, front, envelope)
         seal = self._unsealing.get(front)
         if seal is None:
             raise BadMessage("a sealed box of another channel")
-        text = seal.unseal(front, box)
+        text = seal.unseal(front, envelope)
         if front == _SETTLED:  # the peer has heard this end
             self._front, self._unsealing = _SETTLED, {_SETTLED: seal}
         return text
 
-    def _answered(self, opened: _Opened, front: bytes, box: bytes) -> bytes:
+    def _answered(self, opened: _Opened, front: bytes, envelope: bytes) -> bytes:
         """Open the first envelope that comes back. The channel's keys change only if it opens."""
         if front[:1] != _ANSWERING:
             raise BadMessage("a sealed box that answers no opening")
         theirs = front[1:]
         chain = _settled(opened.chain, opened.ephemeral.shared(theirs), opened.own.shared(theirs), theirs)
         seal = _Seal(_key(chain, b"to the opener"))
-        text = seal.unseal(front, box)
+        text = seal.unseal(front, envelope)
         self._opened = None
         self._front, self._sealing = _SETTLED, _Seal(_key(chain, b"to the answerer"))
         self._unsealing = {front: seal, _SETTLED: seal}
         return text
 
 
-def _front(box: bytes) -> bytes:
+def _front(envelope: bytes) -> bytes:
     """Return what precedes an envelope's counter: its kind, and the keys of that kind. Raises BadMessage."""
-    length = _FRONT_BYTES.get(box[:1], len(box))
-    if len(box) < length + _COUNTER_BYTES + crypto_aead_xchacha20poly1305_ietf_ABYTES:
+    length = _FRONT_BYTES.get(envelope[:1], len(envelope))
+    if len(envelope) < length + _COUNTER_BYTES + crypto_aead_xchacha20poly1305_ietf_ABYTES:
         raise BadMessage("no sealed box")
-    return box[:length]
+    return envelope[:length]
 
 
 def _begun(context: bytes, answerer: bytes, ephemeral: bytes, es: bytes) -> bytes:

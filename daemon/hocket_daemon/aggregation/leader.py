@@ -333,7 +333,7 @@ class Leader(DraftingLeader):
                 case GoAlone():
                     self._go_alone()
                 case Leave(reason):
-                    self._send(self._farewell(reason))
+                    self._send(self._end_message(reason))
                     self._partner.mute()
                 case Warn(text):
                     self._reply.notice(text)
@@ -389,7 +389,7 @@ class Leader(DraftingLeader):
         there, dialogue = self._peer is not None and self._peer.up and not self.closed, self._dialogue
         if there and self._partner.together and dialogue.shared(len(self._steps)):
             self._await_sources(finish, time.monotonic() + SOURCES_WAIT_S + self.rtt_s)
-            self._send(*dialogue.rest(len(self._steps)), self._farewell(finish))
+            self._send(*dialogue.rest(len(self._steps)), self._end_message(finish))
             self._drafter.close()
         else:
             self._conclude(finish)
@@ -409,12 +409,12 @@ class Leader(DraftingLeader):
         reader = self._services.reader
         return [*([CLOUD] if self._partner.together else []), *([reader.place] if reader is not None else [])]
 
-    def _farewell(self, reason: str) -> End:
+    def _end_message(self, reason: str) -> End:
         return End(session=self.id, reason=reason, tokens=len(self._steps))
 
     def _close(self, reason: str, *, whole: bool) -> None:  # noqa: ARG002 - dispatch books it
         if not self._written:
-            self._send(self._farewell(reason))
+            self._send(self._end_message(reason))
         self._drafter.close()
 
     def record(self) -> Facts:

@@ -34,7 +34,7 @@ from hocket_bus.messages import (
 from ..engine.runtime.sequences import rows_of
 from ..serving.disclosure import Disclosure
 from ..serving.mode import Peer, Session
-from ..serving.peers.circle import Circle
+from ..serving.peers.peer_group import PeerGroup
 from ..serving.services import Services
 from ..serving.stream.reply import Reply
 from .exchange.schedule import Scheduler
@@ -113,14 +113,16 @@ class AggregationMode:
         leader.start()
         return leader
 
-    def begin_group(self, ask: Ask, reply: Reply, cloud: Peer, circle: Circle, settings: GroupSettings) -> Session:
+    def begin_group(
+        self, ask: Ask, reply: Reply, cloud: Peer, peer_group: PeerGroup, settings: GroupSettings
+    ) -> Session:
         """Lead a session in which other devices draft along, as in `graph`. Raises BadRequest."""
         names = options_of(ask).members
         remote = self._remote(cloud if settings.cloud else None)
         if remote is not None:
             why = f"the {remote}'s model is a server, which tells no probabilities"
             raise BadRequest(f"{why}, so a group cannot answer together", "set with = passages under [group]")
-        invited = Invited(circle, cloud, names, settings)
+        invited = Invited(peer_group, cloud, names, settings)
         terms = self._terms(ask, escalates=settings.with_ == "both")
         leader = GroupLeader(self._services, reply, terms, invited, self._scorer)
         leader.start()

@@ -28,8 +28,8 @@ def without_repeat(suggestion: str, behind: str) -> str:
 def _repeats(part: str, following: str) -> bool:
     """Tell whether a part begins with the line that follows, is a beginning of it, or has the same first words."""
     line = following.partition("\n")[0].rstrip()
-    alike = _tokens(part, _REPEATED) == _tokens(following, _REPEATED) and len(_tokens(part, _REPEATED)) == _REPEATED
-    return part != "" and (following.startswith(part) or part.startswith(line) or alike)
+    similar = _tokens(part, _REPEATED) == _tokens(following, _REPEATED) and len(_tokens(part, _REPEATED)) == _REPEATED
+    return part != "" and (following.startswith(part) or part.startswith(line) or similar)
 
 
 def _tokens(text: str, count: int) -> list[str]:

@@ -19,7 +19,7 @@ from .writers.work import Work
 from .writers.writers import CloudWriter, OwnWriter
 
 
-class Books:
+class UsageAccount:
     """The books of one answer, from its decision to its bill."""
 
     def __init__(self, terms: Terms, began_s: float) -> None:

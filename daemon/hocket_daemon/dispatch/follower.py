@@ -21,8 +21,8 @@ from hocket_bus.messages import (
     Ranked,
     Reasoning,
     Side,
-    Standing,
     Target,
+    WriterStatus,
 )
 
 from ..engine.sampling.ranking import UNRANKED, Ranking
@@ -116,7 +116,7 @@ class Follower:
         """Tell the device how long the prompt is, and how long it took."""
         self._report("read", 0)
 
-    def on_standing(self, side: Side) -> None:  # noqa: ARG002
+    def on_writer_status(self, side: Side) -> None:  # noqa: ARG002
         """Tell the device that this side could write."""
         self._report("stands", len(self._chain))
 
@@ -196,7 +196,7 @@ class Follower:
     def _report(self, state: Literal["read", "stands", "held"], tokens: int) -> None:
         writer, found = self._writer, self._writer.found or NO_PASSAGES
         self._peer.send(
-            Standing(
+            WriterStatus(
                 session=self.id,
                 epoch=self._opening.epoch,
                 state=state,

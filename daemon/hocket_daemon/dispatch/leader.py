@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 
 from hocket_bus.errors import BadMessage, HocketError, Unavailable
-from hocket_bus.messages import Finish, Message, Outcome, Side, Sources, Standing, other
+from hocket_bus.messages import Finish, Message, Outcome, Side, Sources, WriterStatus, other
 from hocket_retrieval.text.heads import headed
 
 from ..engine.runtime.sequences import measure
@@ -27,7 +27,7 @@ from ..serving.stream.prefix import PrefixChain
 from ..serving.stream.reply import Reply, Sourced
 from .answer import Answer
 from .notice import MODELS_OWN, doubt_of_all, found_by
-from .race import SIDES, Action, Begin, Fail, Hold, Notify, Race, Stand, Write, together
+from .race import SIDES, Action, Begin, Fail, Hold, Notify, Race, StandBy, Write, together
 from .strategy import Strategy
 from .terms import Terms, options_of
 from .writers.own_writer import own_writer
@@ -47,11 +47,11 @@ class Leader(Leading):
         self._began_s = time.monotonic()
         chain = PrefixChain(opening.session, opening.sampling.seed)
         self._answer = Answer(chain, terms.pace)
-        self._books = strategy.books(terms, self._began_s)
+        self._usage_account = strategy.usage_account(terms, self._began_s)
         self._own = own_writer(services, opening, chain, self, "device")
         self._cloud = terms.cloud(chain, self) if terms.cloud is not None else None
         self._race = Race(SIDES if self._cloud is not None else ("device",))
-        self._mover = strategy.mover(terms, self._to_read)
+        self._migration_policy = strategy.migration_policy(terms, self._to_read)
         self._pacer = Pacer(options_of(reply.ask).pace)
         self._thoughts = Thoughts(reply)
 
@@ -62,7 +62,7 @@ class Leader(Leading):
 
     def start(self) -> None:
         """Search; a cloud that is to start however long the prompt is starts at once."""
-        obstacle = (self._cloud.obstacle or self._books.limit) if self._cloud is not None else None
+        obstacle = (self._cloud.obstacle or self._usage_account.limit) if self._cloud is not None else None
         if obstacle is not None:
             self._do(self._race.gone("cloud", obstacle, self._began_s))
         elif self._cloud is not None and self._begins_at_once:
@@ -73,7 +73,7 @@ class Leader(Leading):
     def _begins_at_once(self) -> bool:
         """Tell whether the cloud begins at once, whatever this side finds."""
         begins = self._terms.begins
-        return begins == "cloud" or (begins == "race" and self._books.cloud_starts_at_once)
+        return begins == "cloud" or (begins == "race" and self._usage_account.cloud_starts_at_once)
 
     # --- what the writers tell
 
@@ -86,7 +86,7 @@ class Leader(Leading):
         except BadMessage as error:
             self._lose("cloud", error)
             raise
-        if isinstance(message, Standing):
+        if isinstance(message, WriterStatus):
             for line in self._reply.news(message):
                 self._notify(line)
         if isinstance(message, Sources) and self._written is not None:
@@ -104,7 +104,7 @@ class Leader(Leading):
             room=opening.sampling.max_tokens,
             alone=bool(opening.contrast),
         )
-        starts_s = self._books.decide(prompt, missing)
+        starts_s = self._usage_account.decide(prompt, missing)
         if self._cloud is None:
             starts_s = {"device": self._began_s}  # there is nobody to wait for
         elif self._terms.begins != "race":
@@ -117,9 +117,9 @@ class Leader(Leading):
         if side == "cloud" and self._cloud is not None:
             self._terms.cloud_prompts.append(self._cloud.work.prompt)
 
-    def on_standing(self, side: Side) -> None:
+    def on_writer_status(self, side: Side) -> None:
         """Tell the race that the side could write."""
-        self._do(self._race.standing(side, time.monotonic()))
+        self._do(self._race.ready(side, time.monotonic()))
 
     def on_thought(self, side: Side, text: str) -> None:
         """Add a side's thought before its first token; a side that the question is addressed to may take its time."""
@@ -156,13 +156,13 @@ class Leader(Leading):
             return
         if not up:
             self._lose("cloud", reason or NO_CLOUD)
-        elif self._books.limit is None:
+        elif self._usage_account.limit is None:
             self._race.back("cloud")
 
     def _lose(self, side: Side, error: HocketError) -> None:
         now = time.monotonic()
         if side == "cloud":
-            self._books.let_go(now)
+            self._usage_account.let_go(now)
         self._do(self._race.gone(side, error, now))
 
     # --- time
@@ -184,7 +184,7 @@ class Leader(Leading):
         if not taken:
             return
         if is_first:
-            self._books.won(side, now)
+            self._usage_account.won(side, now)
             if opening.documents and opening.task == "answer":
                 self._look(side)
             if self.closed:
@@ -228,10 +228,12 @@ class Leader(Leading):
         """Move the answer, if it pays and is allowed."""
         if self._race.moving is not None:
             return []
-        target = self._mover.target(self._answer.position(now))
+        target = self._migration_policy.target(self._answer.position(now))
         if target is None or not self._may_move(target):
             return []
-        waits = self._mover.waits or (target == "cloud" and self._cloud is not None and not self._cloud.stands)
+        waits = self._migration_policy.waits or (
+            target == "cloud" and self._cloud is not None and not self._cloud.stands
+        )
         return self._race.move(target, now, waits=waits)
 
     def _may_move(self, target: Side) -> bool:
@@ -244,12 +246,12 @@ class Leader(Leading):
             return False
         if target == "cloud" and self._answer.is_of("cloud") and not self._terms.trusts:
             return False
-        return self._books.may_read(target, self._to_read(target))
+        return self._usage_account.may_read(target, self._to_read(target))
 
     def _to_read(self, side: Side) -> int:
         """Return the tokens that a side has to read before it can go on."""
         has_read = self._own.has_read if side == "device" else self._cloud is not None and self._cloud.has_read
-        return len(self._answer) + (0 if has_read else self._books.prompt_of(side))
+        return len(self._answer) + (0 if has_read else self._usage_account.prompt_of(side))
 
     # --- actions
 
@@ -260,9 +262,9 @@ class Leader(Leading):
                 return
             match action:
                 case Begin(side):
-                    self._books.began(side, time.monotonic())
+                    self._usage_account.began(side, time.monotonic())
                     self._direct(side, lambda each: each.write())
-                case Stand(side):
+                case StandBy(side):
                     self._direct(side, lambda each: each.stand())
                 case Write(side):
                     self._pacer.release()
@@ -277,7 +279,7 @@ class Leader(Leading):
 
     def _notify(self, text: str) -> None:
         if text:
-            self._books.notices.append(text)
+            self._usage_account.notices.append(text)
             self._reply.notice(text)
 
     def _direct(self, side: Side, what: Callable[[AnswerWriter], None]) -> None:
@@ -325,7 +327,9 @@ class Leader(Leading):
         if self._cloud is not None and self._written is None:
             with suppress(Unavailable):
                 self._cloud.end(reason)
-        self._books.close(self._books.tokens_of(self._own, self._cloud), len(self._answer) if whole else None)
+        self._usage_account.close(
+            self._usage_account.tokens_of(self._own, self._cloud), len(self._answer) if whole else None
+        )
 
     def record(self) -> Facts:
         """Return the record for `hocket explain`."""
@@ -334,7 +338,7 @@ class Leader(Leading):
             "ended": self._reply.finished,
             "tokens": len(self._reply.tokens),
             "sessions": [self.id.hex()],
-            **self._books.facts(self._own, self._cloud, self._answer.migrations),
+            **self._usage_account.facts(self._own, self._cloud, self._answer.migrations),
             "times_s": {
                 "search": self._own.work.retrieval_s,
                 "prefill": self._own.work.prefill_s,

@@ -23,9 +23,9 @@ from hocket_bus.messages import (
     Reasoning,
     Refused,
     Sources,
-    Standing,
     Target,
     Task,
+    WriterStatus,
 )
 
 from ..engine.generators.generator import TextRequest
@@ -72,7 +72,7 @@ class DispatchMode:
     name = "dispatch"
     opens: tuple[type[Message], ...] = (Dispatch,)
     takes: tuple[type[Message], ...] = (Target, Hold)
-    answers: tuple[type[Message], ...] = (Target, Standing, Reasoning, Refused, Sources)
+    answers: tuple[type[Message], ...] = (Target, WriterStatus, Reasoning, Refused, Sources)
     ends: tuple[type[Message], ...] = (End,)
 
     def __init__(

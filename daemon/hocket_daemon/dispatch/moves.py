@@ -19,7 +19,7 @@ class Position(NamedTuple):
     age_s: float
 
 
-class Mover:
+class MigrationPolicy:
     """A check at every token whether to move. With migration "stop" it waits until the reader has enough in hand."""
 
     def __init__(self, terms: Terms, to_read: Callable[[Side], int]) -> None:

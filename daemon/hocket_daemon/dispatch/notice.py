@@ -16,10 +16,10 @@ def found_by(writer: Side, own: Passages | None, cloud: CloudWriter | None) -> F
     """Return what a side has found, `own` for the device; None if it reads nothing, or has not reported."""
     if writer == "device":
         return scores_of(own) if own is not None else None
-    if cloud is None or not cloud.is_linked or cloud.standing is None:
+    if cloud is None or not cloud.is_linked or cloud.writer_status is None:
         return None
-    standing = cloud.standing
-    return [(standing.scorer, standing.best)] if standing.documents else []
+    writer_status = cloud.writer_status
+    return [(writer_status.scorer, writer_status.best)] if writer_status.documents else []
 
 
 def doubt_of_all(own: Passages | None, cloud: CloudWriter | None, minimum: float, prompt: Prompt) -> str:

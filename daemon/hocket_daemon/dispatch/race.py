@@ -39,7 +39,7 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
+class StandBy:
     """Have this side read all tokens so far, and wait."""
 
     side: Side
@@ -66,7 +66,7 @@ class Fail:
     error: HocketError
 
 
-Action = Begin | Hold | Stand | Write | Notify | Fail
+Action = Begin | Hold | StandBy | Write | Notify | Fail
 State = Literal["idle", "asked", "gone"]
 
 
@@ -148,9 +148,9 @@ class Race:
         if waits:
             return self._hand_over(target, now)
         self._states[target], self.moving, self._move_until_s = "asked", target, now + MOVE_S
-        return [Stand(target)]
+        return [StandBy(target)]
 
-    def standing(self, side: Side, now: float) -> list[Action]:
+    def ready(self, side: Side, now: float) -> list[Action]:
         """Handle that the side has read what it was told to read."""
         return self._hand_over(side, now) if side == self.moving else []
 
@@ -215,8 +215,8 @@ class Race:
 
 def together(first: list[Action], then: list[Action]) -> list[Action]:
     """Join the actions; a side that is to stand need not be told to hold before."""
-    standing = {action.side for action in then if isinstance(action, Stand)}
-    return [action for action in first if not (isinstance(action, Hold) and action.side in standing)] + then
+    standing_by = {action.side for action in then if isinstance(action, StandBy)}
+    return [action for action in first if not (isinstance(action, Hold) and action.side in standing_by)] + then
 
 
 def _notice_of(error: HocketError, remaining: Side) -> str:

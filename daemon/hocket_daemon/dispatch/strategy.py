@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from hocket_bus.messages import Side
 
-from .booking import Books
-from .moves import Mover
+from .booking import UsageAccount
+from .moves import MigrationPolicy
 from .terms import Terms
 
 
@@ -16,8 +16,8 @@ from .terms import Terms
 class Strategy:
     """The makers of the books and of the mover, called anew for each answer; the defaults are DiSCo's."""
 
-    books: Callable[[Terms, float], Books] = Books
-    mover: Callable[[Terms, Callable[[Side], int]], Mover] = Mover
+    usage_account: Callable[[Terms, float], UsageAccount] = UsageAccount
+    migration_policy: Callable[[Terms, Callable[[Side], int]], MigrationPolicy] = MigrationPolicy
 
 
 DISCO = Strategy()

@@ -45,8 +45,8 @@ def judge(candidates: Sequence[Candidate], cosines: Sequence[Sequence[float]]) -
         return _decision("escalate", 0.0, doubt)
     if len(candidates) < 2:
         return _decision("escalate", 0.0, "one answer alone agrees with none")
-    alike = {(i, j): similarity(candidates[i].text, candidates[j].text, cosines[i][j]) for i, j in _pairs(candidates)}
-    of_each = [fmean(value for pair, value in alike.items() if at in pair) for at in range(len(candidates))]
+    similar = {(i, j): similarity(candidates[i].text, candidates[j].text, cosines[i][j]) for i, j in _pairs(candidates)}
+    of_each = [fmean(value for pair, value in similar.items() if at in pair) for at in range(len(candidates))]
     metric = max(of_each)
     if metric < THRESHOLD:
         return _decision("escalate", metric, f"the answers at home differ: similarity {metric:.2f}")

@@ -101,16 +101,16 @@ class Relay:
         self._server.send(route, MembersFound(session=asked.session, members=found, notices=why_not[: 2 * asked.most]))
 
     def _on_sealed(self, event: Received) -> None:
-        box = event.message
-        assert isinstance(box, Sealed)
+        envelope = event.message
+        assert isinstance(envelope, Sealed)
         sender = self._name(event)
         self._members.back(event.route)
-        is_other = box.member in self._members.others(sender)
-        there = self._members.route_of(box.member) if is_other else None
+        is_other = envelope.member in self._members.others(sender)
+        there = self._members.route_of(envelope.member) if is_other else None
         if there is None:
-            why = self._members.why_not(box.member) if is_other else NOT_OTHER
-            self._server.send(event.route, Unreached(session=box.session, member=box.member, why=why))
+            why = self._members.why_not(envelope.member) if is_other else NOT_OTHER
+            self._server.send(event.route, Unreached(session=envelope.session, member=envelope.member, why=why))
             return
         self._counters.add("sealed_boxes_total")
-        self._counters.add("sealed_bytes_total", len(box.payload))
-        self._server.send(there, Sealed(session=box.session, member=sender, payload=box.payload))
+        self._counters.add("sealed_bytes_total", len(envelope.payload))
+        self._server.send(there, Sealed(session=envelope.session, member=sender, payload=envelope.payload))

@@ -22,10 +22,10 @@ from ..graph.gates import AnswersGate, EvidenceGate, Gate
 from ..graph.settings import GateSettings
 from ..monitoring.counters import Counters
 from ..serving.mode import Peer, Session
-from ..serving.peers.circle import Circle
+from ..serving.peers.peer_group import PeerGroup
 from ..serving.search.follow_up import Found
 from ..serving.services import Services
-from ..serving.sessions.becoming import Becoming
+from ..serving.sessions.deferred import DeferredSession
 from ..serving.stream.reply import Reply
 from ..serving.stream.routing import Route
 
@@ -39,7 +39,7 @@ class Group:
     """The other devices, and how they take part; there are none without a circle."""
 
     settings: GroupSettings
-    circle: Callable[[], Circle | None]
+    peer_group: Callable[[], PeerGroup | None]
 
 
 class GraphMode:
@@ -81,12 +81,12 @@ class GraphMode:
 
     def _beyond(self, ask: Ask, reply: Reply, peer: Peer | None) -> Session:
         """Begin an aggregation with others: with their drafts, or with their passages, which the cloud reads."""
-        circle = self._group.circle()
-        if options_of(ask).members and (peer is None or circle is None):
+        peer_group = self._group.peer_group()
+        if options_of(ask).members and (peer is None or peer_group is None):
             reply.notice("there is no cloud by way of which other devices could be reached: answering alone")
-        if peer is None or circle is None or not self._drafts(ask):
+        if peer is None or peer_group is None or not self._drafts(ask):
             return self._aggregation.begin(ask, reply, peer, escalates=True)
-        return self._aggregation.begin_group(ask, reply, peer, circle, self._group.settings)
+        return self._aggregation.begin_group(ask, reply, peer, peer_group, self._group.settings)
 
 
 class AutoMode(GraphMode):
@@ -123,7 +123,7 @@ class AutoMode(GraphMode):
         return EvidenceGate(self._calibration)
 
 
-class Gating(Becoming):
+class Gating(DeferredSession):
     """A session that becomes another one once the gate has decided."""
 
     def __init__(

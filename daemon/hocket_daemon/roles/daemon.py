@@ -36,7 +36,7 @@ from hocket_bus.sockets import Bus, Event, Gone, Greeted, GuardedLoop, LinkDown,
 from hocket_bus.trust.unseen import close_daemon
 
 from ..config import DaemonSettings
-from ..engine.backends.automatic import advice, stand_in
+from ..engine.backends.automatic import advice, fallback_notice
 from ..engine.generators.openai import open_server
 from ..engine.language_model import LanguageModel
 from ..engine.opening.engines import open_model, remote_model
@@ -54,7 +54,7 @@ from ..serving.admission import Admission
 from ..serving.background import Background
 from ..serving.disclosure import Disclosure
 from ..serving.mode import Peer
-from ..serving.peers.circle import Circle
+from ..serving.peers.peer_group import PeerGroup
 from ..serving.records.decisions import Decisions
 from ..serving.records.explaining import Explaining
 from ..serving.search.gatherer import Gatherer
@@ -114,9 +114,9 @@ class Daemon:
             self._opened.callback(remote.close)
         else:
             model = open_model(settings.model, side, settings.kv)
-        self._stand_in = "" if self._is_remote else stand_in(settings.model.name, side)
+        self._fallback_notice = "" if self._is_remote else fallback_notice(settings.model.name, side)
         self._better = "" if self._is_remote else advice(settings.model.name)
-        _log_choice(model, self._stand_in)
+        _log_choice(model, self._fallback_notice)
         self._profiling = Profiling(model, settings.model, side)
         self._epoch = int.from_bytes(os.urandom(8), "big")
         self._end_s = inf  # when what is in work then is ended
@@ -125,7 +125,7 @@ class Daemon:
         self._comes_first = False  # the bus runs in real time
         self._loop = GuardedLoop(log, "error in the main loop")  # one bad event must not end the daemon
         self.at_server, self.at_peer, self._at_retrieval = Routes(), Routes(), Routes()
-        self.circle: Circle | None = None  # the other devices of the group
+        self.peer_group: PeerGroup | None = None  # the other devices of the group
         self.disclosure = self.open_disclosure()
         self.peer: Callable[[], Peer | None] = _nobody  # the other side for a client's question
         self.duties: list[Duty] = []  # what a side does beside answering
@@ -169,10 +169,10 @@ class Daemon:
             shares_bridges=self._shares_bridges,
             rewrites=settings.model.rewrites,
             history=self.history,
-            stand_in=self._stand_in,
+            fallback_notice=self._fallback_notice,
         )
         self.services = replace(self.services, gatherer=self.open_gatherer())
-        self.modes = modes(self.services, settings, self._parts, lambda: self.circle, self.disclosure)
+        self.modes = modes(self.services, settings, self._parts, lambda: self.peer_group, self.disclosure)
         self.sessions = Sessions(self.services.admission, self._silence_s, self._explaining.keep)
         self._requests = Requests(
             self, self.services, self.server, self.sessions, self.modes.asks, log_bytes=settings.log_bytes
@@ -376,8 +376,8 @@ class Daemon:
         model = self.services.model
         return {
             "model": model.name,
-            **({"chosen by nobody": self._stand_in} if self._stand_in else {}),
-            **({"a better model": self._better} if self._better and not self._stand_in else {}),
+            **({"chosen by nobody": self._fallback_notice} if self._fallback_notice else {}),
+            **({"a better model": self._better} if self._better and not self._fallback_notice else {}),
             "compute": self._compute_fact(model),
             "precision": "; ".join(filter(None, (model.precision, model.why))),
             "reading": str(self.services.reading),
@@ -410,9 +410,9 @@ class Daemon:
         }
 
 
-def _log_choice(model: LanguageModel, stand_in: str) -> None:
-    if stand_in:
-        log.warning("model", name=model.name, why=stand_in)
+def _log_choice(model: LanguageModel, fallback_notice: str) -> None:
+    if fallback_notice:
+        log.warning("model", name=model.name, why=fallback_notice)
     if model.why:
         log.info("model", name=model.name, compute=model.compute, precision=model.precision, why=model.why)
 

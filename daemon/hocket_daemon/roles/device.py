@@ -34,7 +34,7 @@ from ..serving.disclosure import Disclosure
 from ..serving.mode import Peer
 from ..serving.peers.openings import Openings
 from ..serving.peers.peers import Unlinked
-from ..serving.peers.sealed_circle import SealedCircle
+from ..serving.peers.sealed_peer_group import SealedPeerGroup
 from ..serving.services import Services
 from .daemon import Daemon
 from .membership import BY_LIST, CloudMember, MemberList, check_successor, read
@@ -88,7 +88,7 @@ class DeviceDaemon(Daemon):
         )
         self._graph.add_to(self.at_server, self.at_peer)
         if self.cluster.links:
-            self.circle = self._open_circle()
+            self.peer_group = self._open_peer_group()
         self.duties.append(self._graph)
         name, why = composing(self._own_settings, self.services.model)
         services = self._composing(name, why)
@@ -104,15 +104,15 @@ class DeviceDaemon(Daemon):
         self.board.add(facts=[self._composition.facts], metrics=[self._composition.metrics])
         self.board.add(facts=[self._graph.facts], metrics=[self._graph.metrics])
 
-    def _open_circle(self) -> SealedCircle:
+    def _open_peer_group(self) -> SealedPeerGroup:
         """Open the circle in which other devices of the group are met."""
         openings = Openings(self.services, self.server, self.sessions, drafting_along(self.modes), self.check_taking)
         lasts = exist(_key_folder(self._own_settings))  # otherwise the own key, too, is another one at every start
         pins = Pins.beside(self.ledger.path if lasts else None)
-        circle = SealedCircle(self._sealing_key, pins, openings, self._egress, ledger=self.ledger)
-        circle.add_to(self.at_peer)
-        self.board.add(facts=[circle.facts], metrics=[circle.metrics])
-        return circle
+        peer_group = SealedPeerGroup(self._sealing_key, pins, openings, self._egress, ledger=self.ledger)
+        peer_group.add_to(self.at_peer)
+        self.board.add(facts=[peer_group.facts], metrics=[peer_group.metrics])
+        return peer_group
 
     def _composing(self, name: str, why: str) -> Services:
         """Return the services for composing texts: with a model and a thread of their own, where a model is named."""

@@ -25,7 +25,7 @@ from ..engine.settings import AUTO
 from ..graph.settings import GateSettings
 from ..serving.disclosure import Disclosure
 from ..serving.mode import Asks, Peer, Peers, Reports, Session
-from ..serving.peers.circle import Circle
+from ..serving.peers.peer_group import PeerGroup
 from ..serving.services import Services
 from ..serving.sessions.sessions import Sessions
 from ..serving.stream.reply import Reply
@@ -46,14 +46,14 @@ def modes(
     services: Services,
     settings: DaemonSettings,
     parts: Parts,
-    circle: Callable[[], Circle | None],
+    peer_group: Callable[[], PeerGroup | None],
     disclosure: Disclosure | None,
 ) -> Modes:
     """Return the modes of a daemon; `circle` returns the other devices of its group, where it has any.
 
     `disclosure` bounds what its drafts disclose to others.
     """
-    group = Group(settings.group if isinstance(settings, DeviceSettings) else GroupSettings(), circle)
+    group = Group(settings.group if isinstance(settings, DeviceSettings) else GroupSettings(), peer_group)
     gate = settings.gate if isinstance(settings, DeviceSettings) else GateSettings()
     dispatch = DispatchMode(services, _dispatch(settings), _weighing(settings.aggregation), parts.strategy)
 

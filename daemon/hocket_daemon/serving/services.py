@@ -40,11 +40,11 @@ class Services:
     rewrites: bool = False  # a question that refers to others before it is written again by its model
     history: History = field(default_factory=History)  # which turns were read elsewhere
     gatherer: Gatherer | None = None  # of others' passages
-    stand_in: str = ""  # what readers are told of a model that nobody chose
+    fallback_notice: str = ""  # what readers are told of a model that nobody chose
 
     def notices(self, gathered: Gathered | None) -> list[str]:
         """Return what the other side's reader should know of this side's part."""
-        return [*filter(None, [self.stand_in]), *(gathered.notices if gathered else [])][:MAX_NOTICES]
+        return [*filter(None, [self.fallback_notice]), *(gathered.notices if gathered else [])][:MAX_NOTICES]
 
     @property
     def reads_here(self) -> bool:

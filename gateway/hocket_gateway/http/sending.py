@@ -28,7 +28,7 @@ class EventStream(Response):
 
     def __init__(
         self,
-        pieces: AsyncGenerator[bytes],
+        fragments: AsyncGenerator[bytes],
         close: Callable[[], None],
         *,
         media_type: str = "text/event-stream",
@@ -37,7 +37,7 @@ class EventStream(Response):
         """Set up a stream; `close` is called at the end, whoever caused it."""
         super().__init__(media_type=media_type, headers={"x-accel-buffering": "no"})
         del self.headers["content-length"]
-        self._pieces = pieces
+        self._fragments = fragments
         self._close = close
         self._comment = comment
 
@@ -48,13 +48,13 @@ class EventStream(Response):
             if await _while_there(receive, self._sent(send)):
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
-            await self._pieces.aclose()
+            await self._fragments.aclose()
             self._close()
 
     async def _sent(self, send: Send) -> bool:
         beating = asyncio.create_task(self._beat(send))
         try:
-            async for piece in self._pieces:
+            async for piece in self._fragments:
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
         finally:
             beating.cancel()

@@ -115,10 +115,10 @@ class Uploads:
             raise self._too_long()
 
     async def _write(self, part: Path, request: Request) -> None:
-        size, pieces = 0, aiter(request.stream())
+        size, fragments = 0, aiter(request.stream())
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as out:
-            while (piece := await _next(pieces)) is not None:
+            while (piece := await _next(fragments)) is not None:
                 size += len(piece)
                 if size > self._max_bytes:
                     raise self._too_long()
@@ -129,11 +129,11 @@ class Uploads:
         return Refusal(413, text, "send a smaller one, or set max_upload_bytes in serve.toml", "too_long")
 
 
-async def _next(pieces: AsyncIterator[bytes]) -> bytes | None:
+async def _next(fragments: AsyncIterator[bytes]) -> bytes | None:
     """Return the next piece, or None at the end. Raises Refusal if no more comes."""
     try:
         async with asyncio.timeout(SILENCE_S):
-            return await anext(pieces, None)
+            return await anext(fragments, None)
     except TimeoutError as error:
         text = f"no more of the file came within {SILENCE_S:.0f} s"
         raise Refusal(408, text, "send it again", "timeout") from error

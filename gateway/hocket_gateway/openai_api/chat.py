@@ -197,14 +197,14 @@ async def _chunks(gateway: Gateway, answer: Answer, wanted: ChatRequest, base: s
 
 def _end(chunks: _Chunks, done: Done, citations: list[Citation], facts: dict[str, Any]) -> list[bytes]:
     """Return the sources and the finish. A source's chunk has an empty delta: clients expect a choice in each."""
-    pieces = [chunks.delta({}, event=citation.source()) for citation in citations]
+    fragments = [chunks.delta({}, event=citation.source()) for citation in citations]
     annotations = [each for citation in citations for each in citation.annotations()]
     if annotations:
-        pieces.append(chunks.delta({"annotations": annotations}))
+        fragments.append(chunks.delta({"annotations": annotations}))
     for step, shares in _portions(rounded(done.token_sources)):
-        pieces.append(chunks.delta({"hocket": {"step": step, "shares": shares}}))
+        fragments.append(chunks.delta({"hocket": {"step": step, "shares": shares}}))
     more = {
         "citations": [citation.url for citation in citations],
         "search_results": [citation.result() for citation in citations],
     }
-    return [*pieces, chunks.delta({}, FINISHES[done.finish], **more, hocket=facts)]
+    return [*fragments, chunks.delta({}, FINISHES[done.finish], **more, hocket=facts)]

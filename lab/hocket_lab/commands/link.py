@@ -115,7 +115,7 @@ def _links(listen: str, target: str, ports: int, weather: Conditions) -> list[Li
 
     ends = zip(_neighbours(listen, ports, "--listen"), _neighbours(target, ports, "--target"), strict=True)
     try:
-        return [start(near, far, weather) for near, far in ends]
+        return [start(near, remote, weather) for near, remote in ends]
     except OSError as error:
         remedy = REMEDIES.get(error.errno or 0, "name an address of this machine")
         raise BadConfiguration(f"cannot listen at {listen}: {error.strerror}", remedy) from error

@@ -60,16 +60,16 @@ class Tap:
         while not self._closed:
             try:
                 near, _ = self._listener.accept()
-                far = _connect(self._target)
+                remote = _connect(self._target)
             except OSError:
                 continue
             kept = bytearray()
             self._recorded.append(kept)
-            self._sockets += [near, far]
-            recording = threading.Thread(target=_pump, args=(near, far, kept), daemon=True)
+            self._sockets += [near, remote]
+            recording = threading.Thread(target=_pump, args=(near, remote, kept), daemon=True)
             recording.start()
             self._recording.append(recording)
-            threading.Thread(target=_pump, args=(far, near, bytearray()), daemon=True).start()
+            threading.Thread(target=_pump, args=(remote, near, bytearray()), daemon=True).start()
 
 
 def messages(recorded: bytes) -> Iterator[list[bytes]]:

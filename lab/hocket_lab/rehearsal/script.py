@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Side
-from hocket_daemon.dispatch.booking import Books
-from hocket_daemon.dispatch.moves import Mover, Position
+from hocket_daemon.dispatch.booking import UsageAccount
+from hocket_daemon.dispatch.moves import MigrationPolicy, Position
 from hocket_daemon.dispatch.policies.dispatcher import Decision
 from hocket_daemon.dispatch.race import SIDES
 from hocket_daemon.dispatch.strategy import Strategy
@@ -42,18 +42,18 @@ def scripted(script: Callable[[], str]) -> Strategy:
     A script does not ask whether the budget allows it. One that gives an answer back to the cloud needs a trusted one.
     """
 
-    def books(terms: Terms, began_s: float) -> Books:
+    def usage_account(terms: Terms, began_s: float) -> UsageAccount:
         plan = parse(script())
-        return Books(terms, began_s) if plan is None else ScriptedBooks(terms, began_s, plan)
+        return UsageAccount(terms, began_s) if plan is None else ScriptedUsageAccount(terms, began_s, plan)
 
-    def mover(terms: Terms, to_read: Callable[[Side], int]) -> Mover:
+    def migration_policy(terms: Terms, to_read: Callable[[Side], int]) -> MigrationPolicy:
         plan = parse(script())
-        return Mover(terms, to_read) if plan is None else ScriptedMover(terms, to_read, plan)
+        return MigrationPolicy(terms, to_read) if plan is None else ScriptedMigrationPolicy(terms, to_read, plan)
 
-    return Strategy(books, mover)
+    return Strategy(usage_account, migration_policy)
 
 
-class ScriptedBooks(Books):
+class ScriptedUsageAccount(UsageAccount):
     """The books of an answer that one side begins."""
 
     def __init__(self, terms: Terms, began_s: float, script: Script) -> None:
@@ -75,7 +75,7 @@ class ScriptedBooks(Books):
         return side == "device" or self.limit is None
 
 
-class ScriptedMover(Mover):
+class ScriptedMigrationPolicy(MigrationPolicy):
     """The mover of an answer that moves where its script says."""
 
     def __init__(self, terms: Terms, to_read: Callable[[Side], int], script: Script) -> None:

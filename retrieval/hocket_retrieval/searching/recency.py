@@ -22,7 +22,7 @@ from ..text.languages import detect
 from ..text.lexical import telling_stems, whole_words
 
 AS_NEAR = 0.25  # how much nearer to the question the older one may be
-ALIKE = 0.55  # the least cosine of two passages about the same
+SIMILAR = 0.55  # the least cosine of two passages about the same
 BEGINNING = 200  # characters of a document that may say its date
 
 
@@ -85,14 +85,14 @@ def _newest(query: str, found: Sequence[Candidate]) -> Settled:
     has = _AskedWords(query, found)
     time_at = cache(lambda at: time_of(found[at]))
     vectors = np.stack([each.chunk.vector for each in found])
-    alike = vectors @ vectors.T
+    similar = vectors @ vectors.T
     kept, older = list[int](), list[Older]()
     for at, each in enumerate(found):
         rivals = [
             other
             for other, one in enumerate(found)
             if other != at
-            and alike[at, other] >= ALIKE
+            and similar[at, other] >= SIMILAR
             and one.score >= each.score - AS_NEAR
             and has[at]
             and has[at] <= has[other]

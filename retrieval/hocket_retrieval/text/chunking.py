@@ -76,11 +76,11 @@ def _cut(text: str, sentence: tuple[int, int], limit: int) -> Iterator[tuple[int
         yield words[first][0], words[last - 1][1], last - first
 
 
-def _pack(pieces: Iterable[tuple[int, int, int]], limit: int, borders: Borders) -> Iterator[tuple[int, int]]:
+def _pack(fragments: Iterable[tuple[int, int, int]], limit: int, borders: Borders) -> Iterator[tuple[int, int]]:
     """Join neighbouring pieces while they fit and no border is between them that ends a chunk of this size."""
     held: tuple[int, int, int] | None = None
     better, must = deque(borders.better), deque(borders.must)
-    for start, end, words in pieces:
+    for start, end, words in fragments:
         at_better, at_must = _passed(better, start), _passed(must, start)
         ends = at_must or (at_better and held is not None and ENOUGH * held[2] >= limit)
         if held and held[2] + words <= limit and not ends:

@@ -19,7 +19,7 @@ from ports import free_port
 from waiting import WAIT_S
 
 PORT = free_port(6)  # a daemon takes two neighbouring ones
-NAMED, FAR = f"tcp://cloud.example:{PORT}", f"tcp://127.0.0.1:{PORT + 4}"
+NAMED, REMOTE = f"tcp://cloud.example:{PORT}", f"tcp://127.0.0.1:{PORT + 4}"
 
 
 def welcome(_: Hello) -> Welcome:
@@ -43,7 +43,7 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def serving(tmp_path: Path) -> Iterator[Path]:
     """A server at PORT, and the folder of the keys that know it by all the addresses used here."""
-    keys = trust_self(tmp_path / "keys", f"tcp://127.0.0.1:{PORT}", NAMED, FAR)
+    keys = trust_self(tmp_path / "keys", f"tcp://127.0.0.1:{PORT}", NAMED, REMOTE)
     with Bus(lambda _: None, keys) as bus:
         bus.serve(f"tcp://127.0.0.1:{PORT}", welcome)
         yield keys
@@ -122,10 +122,10 @@ def test_ipv6(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_handshake_may_take_longer_than_a_live_link_may_be_silent(serving: Path) -> None:
     """Five round trips of 0.8 s: later attempts get more time."""
-    far = Conditions.symmetric(rtt_s=0.8)
+    remote = Conditions.symmetric(rtt_s=0.8)
     inbox: SimpleQueue[Event] = SimpleQueue()
-    with start(FAR.removeprefix("tcp://"), f"127.0.0.1:{PORT}", far), Bus(inbox.put, serving) as bus:
-        dialed = bus.dial(FAR, Hello(role="device"))
+    with start(REMOTE.removeprefix("tcp://"), f"127.0.0.1:{PORT}", remote), Bus(inbox.put, serving) as bus:
+        dialed = bus.dial(REMOTE, Hello(role="device"))
         while not isinstance(inbox.get(timeout=WAIT_S), LinkUp):
             pass
         assert dialed.rtt_s >= 0.8

@@ -86,11 +86,11 @@ def test_another_key_under_the_same_routing_id_gets_nothing(server: Machine, ali
 
 
 @contextmanager
-def resent(pieces: list[bytes]) -> Iterator[None]:
+def resent(fragments: list[bytes]) -> Iterator[None]:
     """All that a client once said, said to the server again, piece by piece as then: it listens between them."""
     with socket.create_connection(("127.0.0.1", PORT)) as raw:
         raw.settimeout(0.1)
-        for piece in pieces:
+        for piece in fragments:
             with suppress(TimeoutError, ConnectionError):
                 raw.sendall(piece)
                 raw.recv(65_536)

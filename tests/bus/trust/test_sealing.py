@@ -36,9 +36,9 @@ def settled(context: bytes = CONTEXT) -> tuple[Channel, Channel]:
     return anna, ben
 
 
-def refused(channel: Channel, box: bytes) -> None:
+def refused(channel: Channel, envelope: bytes) -> None:
     with pytest.raises(BadMessage):
-        channel.unseal(box)
+        channel.unseal(envelope)
 
 
 def test_what_is_sealed_is_opened_whatever_is_lost_on_the_way() -> None:
@@ -53,9 +53,9 @@ def test_what_is_sealed_is_opened_whatever_is_lost_on_the_way() -> None:
         for _ in range(40):
             sender, receiver = rng.choice([(anna, ben), (ben, anna)])
             text = rng.randbytes(rng.randrange(300))
-            box = sender.seal(text)
+            envelope = sender.seal(text)
             if rng.random() < 0.6:
-                assert receiver.unseal(box) == text
+                assert receiver.unseal(envelope) == text
         anna.unseal(ben.seal(b""))
         ben.unseal(anna.seal(b""))
         assert {anna.seal(b"")[:1], ben.seal(b"")[:1]} == {SETTLED}
@@ -65,10 +65,10 @@ def test_boxes_in_flight_while_an_end_goes_on_still_open() -> None:
     """What was sealed before the sender knew of an answer opens behind nothing later, as long as nothing later came."""
     anna, ben = opened()
     early, answers = [anna.seal(b"early %d" % each) for each in range(3)], [ben.seal(b"a"), ben.seal(b"b")]
-    assert [ben.unseal(box) for box in early[:2]] == [b"early 0", b"early 1"]
-    assert [anna.unseal(box) for box in answers] == [b"a", b"b"]
+    assert [ben.unseal(envelope) for envelope in early[:2]] == [b"early 0", b"early 1"]
+    assert [anna.unseal(envelope) for envelope in answers] == [b"a", b"b"]
     late = anna.seal(b"late")
-    assert [box[:1] for box in (*early, *answers, late)] == [OPENING] * 3 + [ANSWERING] * 2 + [SETTLED]
+    assert [envelope[:1] for envelope in (*early, *answers, late)] == [OPENING] * 3 + [ANSWERING] * 2 + [SETTLED]
     assert ben.unseal(late) == b"late"
     refused(ben, early[2])
     assert anna.unseal(ben.seal(b"c")) == b"c"
@@ -81,7 +81,7 @@ def of_each_kind() -> list[tuple[bytes, Callable[[bytes], bytes]]]:
     other = Channel.opening(ANNA, BEN.public, CONTEXT)
     cases = [
         (anna.seal(b"second"), ben.unseal),
-        (other.seal(b"new"), lambda box: Channel.answering(BEN, box, CONTEXT)[1]),
+        (other.seal(b"new"), lambda envelope: Channel.answering(BEN, envelope, CONTEXT)[1]),
     ]
     cases.append((ben.seal(b"answer"), anna.unseal))
     heard, answered = opened()
@@ -95,13 +95,17 @@ def of_each_kind() -> list[tuple[bytes, Callable[[bytes], bytes]]]:
 def test_a_box_with_any_bit_altered_or_any_byte_short_is_refused_and_changes_nothing() -> None:
     """Every bit of a box of every kind; behind all of that the true one still opens."""
     kinds = set()
-    for box, unseal in of_each_kind():
-        kinds.add(box[:1])
-        altered = [box[:at] + bytes([box[at] ^ 1 << bit]) + box[at + 1 :] for at in range(len(box)) for bit in range(8)]
-        for wrong in (*altered, *(box[:length] for length in range(len(box))), box + b"\0"):
+    for envelope, unseal in of_each_kind():
+        kinds.add(envelope[:1])
+        altered = [
+            envelope[:at] + bytes([envelope[at] ^ 1 << bit]) + envelope[at + 1 :]
+            for at in range(len(envelope))
+            for bit in range(8)
+        ]
+        for wrong in (*altered, *(envelope[:length] for length in range(len(envelope))), envelope + b"\0"):
             with pytest.raises(BadMessage):
                 unseal(wrong)
-        assert unseal(box) in {b"second", b"new", b"answer", b"answer again", b"settled", b"there", b"back"}
+        assert unseal(envelope) in {b"second", b"new", b"answer", b"answer again", b"settled", b"there", b"back"}
     assert kinds == {OPENING, ANSWERING, SETTLED}
 
 
@@ -128,9 +132,9 @@ def test_a_forged_answer_leaves_the_opener_as_it_was() -> None:
     anna, ben = opened()
     answer = ben.seal(b"answer")
     refused(anna, answer[:1] + EVE.public + answer[33:])
-    box = anna.seal(b"go on")
-    assert box[:1] == OPENING
-    assert ben.unseal(box) == b"go on"
+    envelope = anna.seal(b"go on")
+    assert envelope[:1] == OPENING
+    assert ben.unseal(envelope) == b"go on"
     assert anna.unseal(answer) == b"answer"
 
 
@@ -140,18 +144,18 @@ def test_a_box_opens_once_and_behind_no_later_one() -> None:
     first = anna.seal(b"first")
     assert ben.unseal(first) == b"first"
     for sender, receiver in itertools.islice(itertools.cycle([(ben, anna), (anna, ben)]), 8):
-        overtaken, box = sender.seal(b"overtaken"), sender.seal(b"in time")
-        assert receiver.unseal(box) == b"in time"
-        refused(receiver, box)
+        overtaken, envelope = sender.seal(b"overtaken"), sender.seal(b"in time")
+        assert receiver.unseal(envelope) == b"in time"
+        refused(receiver, envelope)
         refused(receiver, overtaken)
         refused(ben, first)
 
 
 def test_the_box_that_opened_a_channel_does_not_open_in_it_again() -> None:
     anna = Channel.opening(ANNA, BEN.public, CONTEXT)
-    box = anna.seal(b"once")
-    ben, _ = Channel.answering(BEN, box, CONTEXT)
-    refused(ben, box)
+    envelope = anna.seal(b"once")
+    ben, _ = Channel.answering(BEN, envelope, CONTEXT)
+    refused(ben, envelope)
 
 
 @pytest.mark.parametrize("pair", [opened, settled])
@@ -189,11 +193,11 @@ def test_a_box_of_another_context_or_another_key_is_refused() -> None:
 
 def test_the_peer_is_who_holds_the_key() -> None:
     """Who opens without the key of a machine is not taken for it, whatever of its boxes is put together anew."""
-    box, other = (Channel.opening(ANNA, BEN.public, CONTEXT).seal(b"x") for _ in range(2))
+    envelope, other = (Channel.opening(ANNA, BEN.public, CONTEXT).seal(b"x") for _ in range(2))
     eves = Channel.opening(EVE, BEN.public, CONTEXT).seal(b"x")
     assert Channel.answering(BEN, eves, CONTEXT)[0].peer == EVE.public
     for at in (33, 81):  # another's sealed key, another's text
-        for one, another in itertools.permutations((box, other, eves), 2):
+        for one, another in itertools.permutations((envelope, other, eves), 2):
             with pytest.raises(BadMessage):
                 Channel.answering(BEN, one[:at] + another[at:], CONTEXT)
             with pytest.raises(BadMessage):
@@ -256,9 +260,9 @@ class Thief:
         return [sealing._key(chain, use) for use in (b"to the opener", b"to the answerer")]
 
 
-def opens(key: bytes, box: bytes, front: int) -> bool:
+def opens(key: bytes, envelope: bytes, front: int) -> bool:
     try:
-        sealing._unsealed(key, box[front : front + 8], box[: front + 8], box[front + 8 :])
+        sealing._unsealed(key, envelope[front : front + 8], envelope[: front + 8], envelope[front + 8 :])
     except BadMessage:
         return False
     return True
@@ -280,13 +284,15 @@ def test_stolen_keys_do_not_open_what_was_recorded_behind_an_answer(monkeypatch:
     answer = ben.seal(b"answer")
     anna.unseal(answer)
     later = anna.seal(b"draft")
-    thief, boxes = Thief(opening, answer), [(answer, 33), (later, 1)]
+    thief, envelopes = Thief(opening, answer), [(answer, 33), (later, 1)]
     assert opens(thief.opening_key(), opening, 81)
     ee = shared[thief.answerer]
     assert ee not in thief.computable
     for guess in (*thief.computable, b"", bytes(32)):
-        assert not any(opens(key, box, front) for key in thief.later_keys(guess) for box, front in boxes)
-    assert [opens(key, box, front) for key, (box, front) in zip(thief.later_keys(ee), boxes, strict=True)] == [True] * 2
+        assert not any(opens(key, envelope, front) for key in thief.later_keys(guess) for envelope, front in envelopes)
+    assert [
+        opens(key, envelope, front) for key, (envelope, front) in zip(thief.later_keys(ee), envelopes, strict=True)
+    ] == [True] * 2
 
 
 def test_without_the_ephemeral_secret_the_thief_would_read_everything(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -332,11 +338,11 @@ def test_arbitrary_bytes_are_refused() -> None:
     waiting, _ = opened()
     _, there = settled()
     for first, length in itertools.product(range(256), (0, 1, 24, 25, 57, 105, 200)):
-        box = bytes([first]) + rng.randbytes(length)
-        refused(waiting, box)
-        refused(there, box)
+        envelope = bytes([first]) + rng.randbytes(length)
+        refused(waiting, envelope)
+        refused(there, envelope)
         with pytest.raises(BadMessage):
-            Channel.answering(BEN, box, CONTEXT)
+            Channel.answering(BEN, envelope, CONTEXT)
     refused(waiting, b"")
 
 

@@ -15,8 +15,8 @@ from hocket_bus.messages import FoundMember, Message, Sealed
 from hocket_bus.trust.pins import Pins, fingerprint
 from hocket_bus.trust.sealing import Channel, SealingKey
 from hocket_daemon.privacy.egress import EgressSettings, Ledger
-from hocket_daemon.serving.peers import sealed_circle
-from hocket_daemon.serving.peers.sealed_circle import SealedCircle
+from hocket_daemon.serving.peers import sealed_peer_group
+from hocket_daemon.serving.peers.sealed_peer_group import SealedPeerGroup
 
 OWN = SealingKey(b"o" * 32)
 
@@ -47,24 +47,24 @@ class Openings:
         return False
 
 
-def circle(pins: Pins, *drafts_for: str) -> tuple[SealedCircle, Openings]:
+def peer_group(pins: Pins, *drafts_for: str) -> tuple[SealedPeerGroup, Openings]:
     openings = Openings()
-    made = SealedCircle(OWN, pins, openings, EgressSettings(drafts_for=drafts_for), ledger=Ledger(None))  # type: ignore[arg-type]
+    made = SealedPeerGroup(OWN, pins, openings, EgressSettings(drafts_for=drafts_for), ledger=Ledger(None))  # type: ignore[arg-type]
     return made, openings
 
 
-def open_as(made: SealedCircle, name: str, key: SealingKey) -> None:
+def open_as(made: SealedPeerGroup, name: str, key: SealingKey) -> None:
     """What the cloud passes on of a device that asks this one along."""
     session = os.urandom(16)
     channel = Channel.opening(key, OWN.public, session)
-    box = channel.seal(sealed_circle._packed(msgspec.structs.replace(opening(), session=session)))
-    made._on_opening(Sealed(session=session, member=name, payload=box), Cloud())  # type: ignore[arg-type]
+    envelope = channel.seal(sealed_peer_group._packed(msgspec.structs.replace(opening(), session=session)))
+    made._on_opening(Sealed(session=session, member=name, payload=envelope), Cloud())  # type: ignore[arg-type]
 
 
 def test_a_member_that_the_cloud_invented_gets_no_drafts() -> None:
     """With "*" 1,001 are refused, and none is pinned; who is pinned by hand is taken, with its own key alone."""
     pins, key = Pins(None), SealingKey.fresh()
-    made, openings = circle(pins, "*")
+    made, openings = peer_group(pins, "*")
     pins.pin("ben", fingerprint(key.public))
     with capture_logs() as lines:
         for number in range(1_001):
@@ -82,7 +82,7 @@ def test_what_was_seen_at_first_sight_is_no_reason(drafts_for: tuple[str, ...]) 
     """Nor is it one to be named as another device."""
     pins, zoe = Pins(None), SealingKey.fresh()
     pins.check("zoe", zoe.public)
-    made, openings = circle(pins, *drafts_for)
+    made, openings = peer_group(pins, *drafts_for)
     open_as(made, "zoe", zoe)
     assert openings.taken == []
 
@@ -90,7 +90,7 @@ def test_what_was_seen_at_first_sight_is_no_reason(drafts_for: tuple[str, ...]) 
 def test_who_is_named_is_pinned_with_a_notice() -> None:
     """Once; status tells it until it is pinned by hand."""
     pins, anna = Pins(None), SealingKey.fresh()
-    made, openings = circle(pins, "anna")
+    made, openings = peer_group(pins, "anna")
     with capture_logs() as lines:
         open_as(made, "anna", anna)
         open_as(made, "anna", anna)
@@ -104,11 +104,11 @@ def test_who_is_named_is_pinned_with_a_notice() -> None:
 def test_the_asker_is_told_of_every_new_member() -> None:
     """With the fingerprint to compare, and what to do."""
     pins, ben = Pins(None), SealingKey.fresh()
-    made, _ = circle(pins)
+    made, _ = peer_group(pins)
     told: list[str] = []
     found = FoundMember(name="ben", key=ben.public, rtt_s=0.0)
     for _ in range(2):
-        made.seat(Cloud(), os.urandom(16), found, lambda _: None, told.append)
+        made.participant(Cloud(), os.urandom(16), found, lambda _: None, told.append)
     assert len(told) == 1
     assert fingerprint(ben.public) in told[0]
     assert "hocket keys pin ben" in told[0]

@@ -16,7 +16,7 @@ from hocket_daemon.serving.search.evidence import UNKNOWN, is_small_talk, unknow
 from hocket_daemon.serving.stream.support import agreed, is_unfounded, unsupported
 
 Made = Callable[..., Sides]
-FAR, NEAR = ["Zebras graze."], TEXTS["device"]
+REMOTE, NEAR = ["Zebras graze."], TEXTS["device"]
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_where_nothing_found_is_about_it_the_reader_has_what_was_asked_for(
     sides: Made, unknown: str, alone: bool, order: int
 ) -> None:
     """A sentence, or the same tokens as ever with and without a notice; nothing is held behind any of them."""
-    both = sides(ask(unknown=unknown, alone=alone, max_tokens=80), order=random.Random(order), **parts(FAR, FAR))
+    both = sides(ask(unknown=unknown, alone=alone, max_tokens=80), order=random.Random(order), **parts(REMOTE, REMOTE))
     both.begin()
     both.run_to_the_end()
     both.check_closed()
@@ -66,8 +66,8 @@ def test_where_nothing_found_is_about_it_the_reader_has_what_was_asked_for(
 @pytest.mark.parametrize("knows", ["device", "cloud"])
 def test_a_side_that_has_something_is_enough(sides: Made, knows: str) -> None:
     """Whichever of the two it is."""
-    texts = {side: NEAR if side == knows else FAR for side in ("device", "cloud")}
-    assert score(FAR) < 0.35 <= score(NEAR)
+    texts = {side: NEAR if side == knows else REMOTE for side in ("device", "cloud")}
+    assert score(REMOTE) < 0.35 <= score(NEAR)
     both = sides(ask(unknown="say"), **parts(texts["device"], texts["cloud"]))
     both.begin()
     both.run_to_the_end()
@@ -81,8 +81,8 @@ def test_a_dispatched_question_is_given_up_where_neither_side_is_known_to_have_a
     dispatching: Callable[..., DispatchSides], first: str, knows: str
 ) -> None:
     """A device that begins does not wait for what the cloud has, and its answer is marked."""
-    texts = {side: NEAR if side == knows else FAR for side in ("device", "cloud")}
-    assert score(FAR) < MINIMUM
+    texts = {side: NEAR if side == knows else REMOTE for side in ("device", "cloud")}
+    assert score(REMOTE) < MINIMUM
     both = dispatching(dispatched(max_tokens=80), script=first, **parts(texts["device"], texts["cloud"]))
     both.begin()
     both.run_to_the_end()

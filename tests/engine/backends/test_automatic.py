@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hocket_daemon.engine.backends import automatic
-from hocket_daemon.engine.backends.automatic import MAX_PROMPT_MS, MAX_STEP_MS, advice, resolved, stand_in
+from hocket_daemon.engine.backends.automatic import MAX_PROMPT_MS, MAX_STEP_MS, advice, fallback_notice, resolved
 from hocket_daemon.engine.backends.format_choice import GGUF, report
 from hocket_daemon.engine.catalog.checking import Check
 from hocket_daemon.engine.catalog.store import place
@@ -64,22 +64,22 @@ def test_where_none_is_quick_enough_the_smallest_is_taken_and_says_so(got: Got) 
     got(SMALL, MAX_STEP_MS + 1)
     assert resolved("auto") == SMALL
     assert f"though a step takes {MAX_STEP_MS + 1:.0f} ms" in automatic.automatic().why
-    assert not stand_in("auto", "device")
+    assert not fallback_notice("auto", "device")
 
 
 def test_a_model_that_is_named_is_taken_and_nothing_is_advised(got: Got) -> None:
     got(SMALL, 20.0)
     assert resolved(MIDDLE) == MIDDLE
-    assert advice(MIDDLE) == advice("bundled") == stand_in("bundled", "device") == ""
+    assert advice(MIDDLE) == advice("bundled") == fallback_notice("bundled", "device") == ""
 
 
 def test_the_next_better_one_is_proposed_where_it_would_be_quick_enough(got: Got) -> None:
     """A model's step takes as long as it has weights."""
     assert "hocket model get smollm2" in advice("auto")
-    assert stand_in("auto", "device")
+    assert fallback_notice("auto", "device")
     got(SMALL, 20.0)
     assert f"hocket model get {MIDDLE}" in advice("auto")
-    assert not stand_in("auto", "device")
+    assert not fallback_notice("auto", "device")
     report(place(SMALL), [Check(GGUF, "quantised", 4.0, None, 0.0, 60.0, "")])
     assert advice("auto") == ""
 

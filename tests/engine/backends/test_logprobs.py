@@ -40,8 +40,8 @@ def test_both_say_the_same_of_the_likeliest(form: Form, number: int) -> None:
     found, chances = read(answered(form, number), number), server(form).chances(IDS)
     assert found.ids.tolist() == sorted(id for id in np.argsort(-chances, kind="stable")[:number] if chances[id])
     np.testing.assert_allclose(found.probabilities, chances[found.ids], rtol=1e-6)
-    assert all(text == piece(token) for token, text in found.pieces.items())
-    assert found.pieces or chances.argmax() < 2
+    assert all(text == piece(token) for token, text in found.fragments.items())
+    assert found.fragments or chances.argmax() < 2
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -224,13 +224,13 @@ def test_a_proposal_is_what_followed_the_longest_like_end() -> None:
         share = rng.choice((LEAST, 0.1, 0.3, 0.6))
         found = proposal(Lookup(texts, [3]), answer, share)
         places = [(text, at) for text in [*texts, answer] for at in range(1, len(text)) if text[at] != 3]
-        longest = max((alike(text, at, answer) for text, at in places), default=0)
-        last = next((place for place in reversed(places) if alike(*place, answer) == longest), None)
+        longest = max((similar(text, at, answer) for text, at in places), default=0)
+        last = next((place for place in reversed(places) if similar(*place, answer) == longest), None)
         expected = last[0][last[1] :] if last is not None and longest else []
         assert found == until_end(expected, 3)[: worth(longest, share)]
 
 
-def alike(text: list[int], at: int, answer: list[int]) -> int:
+def similar(text: list[int], at: int, answer: list[int]) -> int:
     limit = min(at, len(answer), DEPTH)
     return next((n for n in range(limit) if text[at - 1 - n] != answer[-1 - n]), limit)
 

@@ -65,7 +65,7 @@ class Heard:
     """What a generation calls back, and where."""
 
     ids: list[int] = field(default_factory=list)
-    pieces: list[str] = field(default_factory=list)
+    fragments: list[str] = field(default_factory=list)
     ends: list[Generated | HocketError] = field(default_factory=list)
     generation: Generation | None = None
     cancel_at: int = -1
@@ -99,7 +99,7 @@ class Heard:
         assert threading.current_thread() is threading.main_thread()
         assert not self.ends
         self.ids.append(token)
-        self.pieces.append(piece)
+        self.fragments.append(piece)
         if len(self.ids) == self.cancel_at:
             self.cancel()
 
@@ -117,7 +117,7 @@ class Heard:
         (end,) = self.ends
         assert isinstance(end, Generated)
         assert end.ids == self.ids
-        assert end.text == "".join(self.pieces) or end.finish == "cancelled"
+        assert end.text == "".join(self.fragments) or end.finish == "cancelled"
         return end
 
     @property
@@ -274,7 +274,7 @@ def test_nothing_from_a_stop_string_on_is_ever_heard(world: World, at: int, leng
     world.end(heard)
     assert heard.generated.finish == "stop"
     assert heard.generated.text == text[: text.index(stop)]
-    assert stop not in "".join(heard.pieces)
+    assert stop not in "".join(heard.fragments)
     assert world.is_empty
 
 
@@ -363,35 +363,35 @@ def test_a_local_generator_streams_text_and_says_once_why_it_ended(world: World)
     """No piece is empty; the pieces are the text of what a generation draws from the laid-out prompt."""
     generator: TextGenerator = LocalGenerator(world.model, world.compute, MASS)
     sampling = Sampling(temperature=1.0, top_p=1.0, seed=3, max_tokens=TOKENS)
-    pieces: list[str] = []
+    fragments: list[str] = []
     ends: list[Finish | HocketError] = []
-    generator.generate(TextRequest("kala mira?", sampling), pieces.append, ends.append)
+    generator.generate(TextRequest("kala mira?", sampling), fragments.append, ends.append)
     ids = world.model.prompt("kala mira?", "answer")
     expected = world.begin(ids, Rule(3, 1.0, 1.0), eos=world.model.eos)
     world.main.until(lambda: bool(ends))
     world.end(expected)
     assert ends == [expected.generated.finish]
-    assert "".join(pieces) == expected.generated.text.lstrip()
-    assert all(pieces)
+    assert "".join(fragments) == expected.generated.text.lstrip()
+    assert all(fragments)
 
 
 def test_a_local_generator_that_is_cancelled_or_cannot_begin_says_so_once(world: World) -> None:
     """Errors come as ends, never as exceptions of `generate`."""
     generator: TextGenerator = LocalGenerator(world.model, world.compute, MASS)
     ends: list[Finish | HocketError] = []
-    pieces: list[str] = []
-    generator.generate(TextRequest("kala", Sampling(max_tokens=400)), pieces.append, ends.append)
+    fragments: list[str] = []
+    generator.generate(TextRequest("kala", Sampling(max_tokens=400)), fragments.append, ends.append)
     world.main.until(lambda: bool(ends))
     assert isinstance(ends[0], BadRequest)
-    running = generator.generate(TextRequest("kala", Sampling(max_tokens=300)), pieces.append, ends.append)
-    world.main.until(lambda: len(ends) > 1 or "".join(pieces) != "")
-    heard = list(pieces)
+    running = generator.generate(TextRequest("kala", Sampling(max_tokens=300)), fragments.append, ends.append)
+    world.main.until(lambda: len(ends) > 1 or "".join(fragments) != "")
+    heard = list(fragments)
     running.cancel()
     running.cancel()
     world.main.settle(world.compute)
     assert len(ends) == 2
     assert ends[1] in ("cancelled", "eos")
-    assert pieces == heard
+    assert fragments == heard
     assert world.is_empty
 
 
@@ -402,13 +402,13 @@ def test_a_local_model_goes_on_from_a_prefix(fake: World, at: int) -> None:
     assert generator.continues
     texts = []
     for prefix, tokens in (("", TOKENS), (None, TOKENS - at)):
-        pieces: list[str] = []
+        fragments: list[str] = []
         ends: list[Finish | HocketError] = []
         sampling = Sampling(temperature=0.0, max_tokens=tokens)
         written = texts[0][:at] if prefix is None else prefix
-        generator.generate(TextRequest("kala", sampling, "complete", prefix=written), pieces.append, ends.append)
+        generator.generate(TextRequest("kala", sampling, "complete", prefix=written), fragments.append, ends.append)
         fake.main.until(lambda: bool(ends))  # noqa: B023 - it is over before the next round
-        texts.append(written + "".join(pieces))
+        texts.append(written + "".join(fragments))
     assert texts[1] == texts[0]
     fake.main.settle(fake.compute)
     assert fake.is_empty

@@ -108,8 +108,8 @@ def test_a_text_is_the_same_wherever_its_bytes_are_cut(tmp_path: Path, seed: int
     """Within characters, events and HTTP's chunks; with comments between, and CRLF."""
     rng = random.Random(seed)
     text = "".join(rng.choice("ab €😀\n") for _ in range(30)).strip()
-    pieces = [text[at : at + 3] for at in range(0, len(text), 3)]
-    answer = b": hello\n\n" + b"".join(map(piece, pieces)) + piece("", finish="stop") + usage() + DONE
+    fragments = [text[at : at + 3] for at in range(0, len(text), 3)]
+    answer = b": hello\n\n" + b"".join(map(piece, fragments)) + piece("", finish="stop") + usage() + DONE
     answer = answer.replace(b"\n", b"\r\n") if seed % 2 else answer
     sent = answer if framing == "plain" else chunked(answer, [rng.randrange(1000) for _ in range(9)])
     places = sorted({0, len(sent), *(rng.randrange(len(sent)) for _ in range(20))})
@@ -171,7 +171,7 @@ def test_half_a_character_waits_for_the_other_half(tmp_path: Path, answer: bytes
     with serving(fixed(PLAIN, answer, piece("", finish="stop"), DONE)) as server:
         heard = World(server.url, tmp_path).hear()
         assert (heard.text, heard.ends) == (text, ["eos"])
-        assert all(each.encode() for each in heard.pieces)
+        assert all(each.encode() for each in heard.fragments)
 
 
 def test_nothing_from_a_stop_string_on_is_heard_and_the_server_is_left(tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_texts_beyond_the_most_are_told_that_the_server_is_busy(tmp_path: Path) 
     with serving(*[then_stay(PLAIN, piece("a"))] * MAX_TEXTS, fixed(PLAIN, piece("b", finish="stop"), DONE)) as server:
         world = World(server.url, tmp_path)
         running = [world.begin() for _ in range(MAX_TEXTS)]
-        world.main.until(lambda: all(each.pieces for each in running))
+        world.main.until(lambda: all(each.fragments for each in running))
         assert isinstance(world.hear().error, Busy)
         for each in running:
             each.begun.cancel()  # type: ignore[union-attr]

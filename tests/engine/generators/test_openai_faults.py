@@ -75,7 +75,7 @@ def test_what_is_no_text_is_one_error_that_says_what_to_do(
         assert len(server.requests) == 1
     assert type(heard.error) is kind
     assert remedy in heard.error.remedy
-    assert not heard.pieces
+    assert not heard.fragments
     said = f"{heard.error}{heard.error!r}{heard.error.__cause__}{logged}{heard.begun!r}"
     assert KEY not in said
     assert PROMPT not in said

@@ -37,7 +37,7 @@ class Asker:
         heard = Heard()
         sampling = Sampling(temperature=0.0, top_p=1.0, max_tokens=tokens)
         request = TextRequest(prompt, sampling, task, prefix=prefix)
-        heard.begun = self.generator.generate(request, heard.pieces.append, heard.ends.append)
+        heard.begun = self.generator.generate(request, heard.fragments.append, heard.ends.append)
         return heard
 
     def hear(self, tokens: int, prefix: str = "", task: Task = "complete", prompt: str = PROMPT) -> Heard:
@@ -65,7 +65,7 @@ def its_text_is_streamed(asker: Asker, port: int) -> str:
     """In pieces, with its count; the same again."""
     heard = asker.hear(24)
     assert heard.ends == ["length"]
-    assert len(heard.pieces) > 10
+    assert len(heard.fragments) > 10
     assert heard.begun is not None
     assert heard.begun.usage is not None
     assert heard.begun.usage.completion_tokens == 24
@@ -88,7 +88,7 @@ def it_is_free_once_it_is_left(asker: Asker, whole: str) -> None:
     """It has one text at a time, and serves the next one whole."""
     for _ in range(3):
         heard = asker.begin(900)
-        asker.main.until(lambda: bool(heard.pieces))  # noqa: B023 - it is over before the next round
+        asker.main.until(lambda: bool(heard.fragments))  # noqa: B023 - it is over before the next round
         assert heard.begun is not None
         heard.begun.cancel()
         assert heard.ends == ["cancelled"]
@@ -102,13 +102,13 @@ def it_refuses_with_a_remedy(port: int) -> None:
     assert isinstance(wrong.hear(4).error, BadConfiguration)
     chat = Asker(port, api="chat").hear(4)
     assert isinstance(chat.error, Unavailable)
-    assert not chat.pieces
+    assert not chat.fragments
 
 
 def its_death_is_one_error(asker: Asker, process: subprocess.Popen[str], whole: str) -> None:
     """What came before is the beginning of the text; afterwards nobody is there."""
     heard = asker.begin(900)
-    asker.main.until(lambda: len(heard.pieces) > 3)
+    asker.main.until(lambda: len(heard.fragments) > 3)
     process.kill()
     asker.main.until(lambda: bool(heard.ends))
     assert isinstance(heard.error, Unavailable)

@@ -64,7 +64,7 @@ def test_a_text_is_the_same_without_its_thoughts(tmp_path: Path, form: str) -> N
     plain, other = heard
     assert plain.begun is not None
     assert other.begun is not None
-    assert (other.pieces, other.ends, other.begun.usage) == (plain.pieces, plain.ends, plain.begun.usage)
+    assert (other.fragments, other.ends, other.begun.usage) == (plain.fragments, plain.ends, plain.begun.usage)
     assert other.begun.usage == Usage(7, 3)
     assert sums == [{"query": 0}] * 2
     assert ("".join(plain.thoughts), "".join(other.thoughts)) == ("", REASONED)

@@ -12,15 +12,15 @@ BLANKS = st.text(" \n", max_size=3)
 PLAIN = st.text("ab <>/\nİK", max_size=12)
 
 
-def taken(pieces: list[str]) -> str:
+def taken(fragments: list[str]) -> str:
     """All of a text that comes in pieces."""
-    return told_apart(pieces)[1]
+    return told_apart(fragments)[1]
 
 
-def told_apart(pieces: list[str]) -> tuple[str, str]:
+def told_apart(fragments: list[str]) -> tuple[str, str]:
     """What is thought, and the text."""
     thinking, thought, text = Thinking(), "", ""
-    for piece in pieces:
+    for piece in fragments:
         text += thinking.add(piece)
         thought += thinking.thought
     return thought, text + thinking.end()

@@ -21,10 +21,10 @@ def by_byte(ids: list[int]) -> str:
 def test_pieces_join_to_the_text_and_never_split_a_character(text: str) -> None:
     """Byte tokens: every piece is whole characters. What reads as half a character at the end is left out."""
     detokenizer = Detokenizer(by_byte)
-    pieces = [detokenizer.add(byte) for byte in text.encode()]
-    pieces.append(detokenizer.finish())
-    assert "".join(pieces) == text.rstrip("\ufffd")
-    assert "\ufffd" in text or all("\ufffd" not in piece for piece in pieces)
+    fragments = [detokenizer.add(byte) for byte in text.encode()]
+    fragments.append(detokenizer.finish())
+    assert "".join(fragments) == text.rstrip("\ufffd")
+    assert "\ufffd" in text or all("\ufffd" not in piece for piece in fragments)
 
 
 def test_a_text_that_ends_within_a_character_keeps_what_stands_before_it() -> None:
@@ -67,8 +67,8 @@ def test_a_real_tokenizer_gives_back_the_text(tiny_models: dict[str, Path], text
 def test_blanks_before_the_first_word_are_left_out_where_asked(text: str) -> None:
     """And nothing else is."""
     detokenizer = Detokenizer(by_byte, strip=True)
-    pieces = [detokenizer.add(byte) for byte in text.encode()] + [detokenizer.finish()]
-    assert "".join(pieces) == detokenizer.text == text.lstrip()
+    fragments = [detokenizer.add(byte) for byte in text.encode()] + [detokenizer.finish()]
+    assert "".join(fragments) == detokenizer.text == text.lstrip()
 
 
 @given(
@@ -82,14 +82,14 @@ def test_a_text_ends_once_by_eos_stop_or_length(text: str, stops: list[str], max
     ids = [byte + 1 for byte in text.encode()]
     ids.insert(eos_at, 0)
     transcript = Transcript(Detokenizer(lambda ids: by_byte([token - 1 for token in ids]), stops), [0], max_tokens)
-    pieces = []
+    fragments = []
     for token in ids:
-        pieces.append(transcript.add(token))
+        fragments.append(transcript.add(token))
         if transcript.finish is not None:
             break
     read = by_byte([token - 1 for token in transcript.ids if token]).rstrip("\ufffd")
     found = [read.index(stop) for stop in stops if stop in read]
-    assert transcript.text == "".join(pieces) == read[: min(found, default=len(read))]
+    assert transcript.text == "".join(fragments) == read[: min(found, default=len(read))]
     match transcript.finish:
         case "eos":
             assert transcript.ids[-1] == 0

@@ -123,10 +123,10 @@ def test_the_package_gets_log_probabilities(front: Served, client: Any) -> None:
     assert want
     whole = client.chat.completions.create(model="hocket", messages=USER, **options).choices[0].logprobs.content
     chunks = client.chat.completions.create(model="hocket", messages=USER, stream=True, **options)
-    pieces = [
+    fragments = [
         each for chunk in chunks for choice in chunk.choices if choice.logprobs for each in choice.logprobs.content
     ]
-    for content in (whole, pieces):
+    for content in (whole, fragments):
         told = [[each.logprob, *(top.logprob for top in each.top_logprobs)] for each in content]
         for got, wanted in zip(told, want, strict=True):
             assert got == pytest.approx(wanted, abs=1e-4)  # a row may have caught up in another pass

@@ -38,14 +38,14 @@ def test_the_package_talks(front: Served, client: Any, plain: str) -> None:
     """Whole, streamed and asynchronous, with the text that the plain client reads with the same seed."""
     whole = client.chat(model="hocket:latest", messages=USER, options=DRAWN)
     assert (whole.message.content, whole.done, whole.done_reason, whole.eval_count) == (plain, True, "length", 8)
-    pieces = list(client.chat(model="hocket", messages=USER, options=DRAWN, stream=True))
-    assert "".join(piece.message.content for piece in pieces) == plain
-    assert [piece.done for piece in pieces] == [False] * 8 + [True]
+    fragments = list(client.chat(model="hocket", messages=USER, options=DRAWN, stream=True))
+    assert "".join(piece.message.content for piece in fragments) == plain
+    assert [piece.done for piece in fragments] == [False] * 8 + [True]
 
     async def asynchronous() -> str:
         async with ollama.AsyncClient(host=front.url, timeout=WAIT_S) as there:
-            pieces = await there.chat(model="hocket", messages=USER, options=DRAWN, stream=True)
-            return "".join([piece.message.content async for piece in pieces])
+            fragments = await there.chat(model="hocket", messages=USER, options=DRAWN, stream=True)
+            return "".join([piece.message.content async for piece in fragments])
 
     assert asyncio.run(asynchronous()) == plain
 
@@ -53,8 +53,8 @@ def test_the_package_talks(front: Served, client: Any, plain: str) -> None:
 def test_the_package_generates(front: Served, client: Any, plain: str) -> None:
     """A prompt is a question; with `raw` it is a text to go on with."""
     assert client.generate(model="hocket", prompt="kala mira?", options=DRAWN).response == plain
-    pieces = list(client.generate(model="hocket", prompt="kala mira?", options=DRAWN, stream=True))
-    assert "".join(piece.response for piece in pieces) == plain
+    fragments = list(client.generate(model="hocket", prompt="kala mira?", options=DRAWN, stream=True))
+    assert "".join(piece.response for piece in fragments) == plain
     going_on = front.pair.client().ask("kala mira", task="complete", max_tokens=8, seed=7).result().text
     assert client.generate(model="hocket", prompt="kala mira", raw=True, options=DRAWN).response == going_on
     system = front.pair.client().ask("kala?", system="duno", max_tokens=8, seed=7).result().text

@@ -11,7 +11,7 @@ asked = json.load(sys.stdin)
 there = {"api_base": asked["url"], "api_key": asked["key"]}
 chat = {"model": "openai/hocket", "messages": asked["messages"], **asked["options"], **there}
 whole = litellm.completion(**chat)
-*pieces, last = litellm.completion(**chat, stream=True, stream_options={"include_usage": True})
+*fragments, last = litellm.completion(**chat, stream=True, stream_options={"include_usage": True})
 vectors = litellm.embedding(model="openai/hocket-embeddings", input=asked["texts"], **there)
 
 
@@ -21,7 +21,7 @@ def counts(usage: litellm.Usage) -> list[int]:
 
 got = {
     "whole": [whole.choices[0].message.content, *counts(whole.usage)],
-    "stream": ["".join(piece.choices[0].delta.content or "" for piece in pieces), *counts(last.usage)],
+    "stream": ["".join(piece.choices[0].delta.content or "" for piece in fragments), *counts(last.usage)],
     "vectors": [each["embedding"] for each in vectors.data],
 }
 json.dump(got, sys.stdout)

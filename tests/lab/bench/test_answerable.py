@@ -53,8 +53,8 @@ def test_a_rule_does_not_depend_on_the_scale_of_a_feature_nor_on_the_order_of_ca
 def test_a_rule_is_deterministic_and_its_probabilities_lie_between_0_and_1() -> None:
     features, holds = drawn(3, (1.0, 1.0))
     assert fitted(features, holds) == fitted(features, holds)
-    far = Rule(0.0, (1.0,)).of(np.array([[-1e6], [0.0], [1e6]]))
-    assert far == pytest.approx([0.0, 0.5, 1.0])
+    remote = Rule(0.0, (1.0,)).of(np.array([[-1e6], [0.0], [1e6]]))
+    assert remote == pytest.approx([0.0, 0.5, 1.0])
 
 
 def test_how_often_a_case_holds_does_not_move_a_rule() -> None:

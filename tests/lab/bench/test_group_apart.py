@@ -47,35 +47,35 @@ def begin() -> Begin:
     )
 
 
-def law_of(place: Place, *, alike: bool) -> Law:
+def law_of(place: Place, *, similar: bool) -> Law:
     """A party's own by the tokens before it, or one of all parties."""
-    rng = np.random.default_rng([0 if alike else place.party, *place.ids])
+    rng = np.random.default_rng([0 if similar else place.party, *place.ids])
     return Law(Distribution(np.arange(VOCABULARY), rng.integers(1, 100, VOCABULARY), 1.0), 0.0)
 
 
-def carried(run: Run, laws: dict[Place, Law], *, alike: bool = False) -> Run:
+def carried(run: Run, laws: dict[Place, Law], *, similar: bool = False) -> Run:
     """To its end; nobody is asked what is known."""
     while missing := run.advance():
         assert not set(missing) & set(laws)
-        laws |= {place: law_of(place, alike=alike) for place in missing}
+        laws |= {place: law_of(place, similar=similar) for place in missing}
     return run
 
 
-def run_of(kind: type[Group | Sides], parties: int, rtt_s: float, *, jitter: float = 0.0, alike: bool = False) -> Run:
+def run_of(kind: type[Group | Sides], parties: int, rtt_s: float, *, jitter: float = 0.0, similar: bool = False) -> Run:
     """An answer of so many parties that are so far away."""
     laws: dict[Place, Law] = {}
     weather = Weather(HOLD_S, rtt_s / 2, jitter, 1)
-    return carried(kind(begin(), [LIKELIHOODS] * parties, laws, weather), laws, alike=alike)
+    return carried(kind(begin(), [LIKELIHOODS] * parties, laws, weather), laws, similar=similar)
 
 
 @pytest.mark.parametrize(("parties", "rtt_s"), [*product((2, 4), (0.0, 0.1, 0.3))])
 def test_time_changes_no_token_and_nobody_is_left_out_for_being_far_away(parties: int, rtt_s: float) -> None:
     """Although nearly every draft is rejected, so that all wait longer in a row than the patience of a step."""
-    near, far = (run_of(Group, parties, way_s, jitter=0.1) for way_s in (0.0, rtt_s))
-    assert near.ids == far.ids
-    assert len(far.ids) == TOKENS
-    assert all(len(there) == parties - 1 for there in far.roster)
-    assert rtt_s < 0.3 or far.confirmed_s[-1] > 2 * GroupSettings().patience_ms / 1000
+    near, remote = (run_of(Group, parties, way_s, jitter=0.1) for way_s in (0.0, rtt_s))
+    assert near.ids == remote.ids
+    assert len(remote.ids) == TOKENS
+    assert all(len(there) == parties - 1 for there in remote.roster)
+    assert rtt_s < 0.3 or remote.confirmed_s[-1] > 2 * GroupSettings().patience_ms / 1000
 
 
 @pytest.mark.parametrize("rtt_s", [0.0, 0.1, 0.3])
@@ -91,7 +91,7 @@ def test_a_group_of_two_writes_what_two_sides_do(rtt_s: float) -> None:
 @pytest.mark.parametrize(("parties", "rtt_s"), [*product((2, 3, 8), (0.0, 0.1, 0.3))])
 def test_where_no_draft_is_rejected_a_token_takes_a_step_however_far_away_all_are(parties: int, rtt_s: float) -> None:
     """And the first one the cloud's answer who is there, an opening, a step, and a draft's way."""
-    run = run_of(Group, parties, rtt_s, alike=True)
+    run = run_of(Group, parties, rtt_s, similar=True)
     assert run.confirmed_s[0] == pytest.approx(1.5 * rtt_s + HOLD_S)
     assert [each.seconds for each in run.waited[1:]] == pytest.approx([HOLD_S] * (TOKENS - 1))
     assert not any(run.stalled)

@@ -42,17 +42,17 @@ def test_the_bytes_are_those_of_a_socket(tmp_path: Path, shape: str, encrypted: 
     """Of a draft that one libzmq sends to another, in the clear and over CURVE."""
     head = truncate(made(shape, 5_000, np.random.default_rng(0)), 0.8)
     frames = wire.encode(message_of(head, int(head.ids[0]), 7))
-    near, far = (f"ipc://{tmp_path}/{name}" for name in ("near", "far"))
+    near, remote = (f"ipc://{tmp_path}/{name}" for name in ("near", "far"))
     with (
         zmq.Context() as context,
-        Tap(near, far) as tap,
+        Tap(near, remote) as tap,
         context.socket(zmq.PULL) as pull,
         context.socket(zmq.PUSH) as push,
     ):
         if encrypted:
             _encrypt(pull, push)
         pull.rcvtimeo = int(1000 * WAIT_S)
-        pull.bind(far)
+        pull.bind(remote)
         push.connect(near)
         sizes = []
         for _ in range(2):

@@ -24,7 +24,7 @@ SHORT = {1, 7, 30, 59}
 
 
 @pytest.fixture(scope="module")
-def alike(tiny_models: dict[str, Path]) -> Iterator[Pair]:
+def similar(tiny_models: dict[str, Path]) -> Iterator[Pair]:
     """A pair of one model, its decode steps held so that an answer takes a while."""
     models = dict.fromkeys(("device", "cloud"), tiny_models["device"])
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), models, start=False) as made:
@@ -36,8 +36,8 @@ def alike(tiny_models: dict[str, Path]) -> Iterator[Pair]:
 
 
 @pytest.fixture(scope="module")
-def client(alike: Pair) -> Client:
-    return alike.client()
+def client(similar: Pair) -> Client:
+    return similar.client()
 
 
 @pytest.fixture(scope="module")
@@ -50,10 +50,10 @@ def unmoved(client: Client) -> list[int]:
     "at", [at if at in SHORT else pytest.param(at, marks=pytest.mark.long) for at in range(1, TOKENS)]
 )
 def test_the_ids_are_those_of_the_answer_that_does_not_move(
-    alike: Pair, client: Client, unmoved: list[int], first: str, at: int
+    similar: Pair, client: Client, unmoved: list[int], first: str, at: int
 ) -> None:
     """At every token and in both directions, over sockets."""
-    alike.script = f"{first},{at}:{OTHER[first]}"
+    similar.script = f"{first},{at}:{OTHER[first]}"
     done = client.ask(QUESTION, max_tokens=TOKENS, **OPTIONS).result()
     assert done.token_ids == unmoved
     assert done.dispatch.winner == first
@@ -63,9 +63,9 @@ def test_the_ids_are_those_of_the_answer_that_does_not_move(
     assert len(done.dispatch.migrations) == (written[OTHER[first]] > 0)
 
 
-def test_every_token_tells_who_wrote_it(alike: Pair, client: Client, unmoved: list[int]) -> None:
+def test_every_token_tells_who_wrote_it(similar: Pair, client: Client, unmoved: list[int]) -> None:
     """There and back; sources of tokens and the outcome agree."""
-    alike.script = "cloud,10:device,30:cloud"
+    similar.script = "cloud,10:device,30:cloud"
     stream = client.ask(QUESTION, max_tokens=TOKENS, **OPTIONS)
     tokens = list(stream)
     done = stream.result()
@@ -76,16 +76,16 @@ def test_every_token_tells_who_wrote_it(alike: Pair, client: Client, unmoved: li
         assert sources[move.step] == move.target
 
 
-def test_a_pace_hands_tokens_out_evenly(alike: Pair, client: Client, unmoved: list[int]) -> None:
+def test_a_pace_hands_tokens_out_evenly(similar: Pair, client: Client, unmoved: list[int]) -> None:
     """No token comes before its time, and none is lost for it."""
-    alike.script = ""
+    similar.script = ""
     tokens = list(client.ask(QUESTION, max_tokens=10, pace=50.0, **OPTIONS))
     assert [token.id for token in tokens] == unmoved[:10]
 
 
-def test_questions_of_both_modes_beside_each_other(alike: Pair, client: Client, unmoved: list[int]) -> None:
+def test_questions_of_both_modes_beside_each_other(similar: Pair, client: Client, unmoved: list[int]) -> None:
     """A session tells whose message a Target is."""
-    alike.script = "device,5:cloud"
+    similar.script = "device,5:cloud"
     dispatched = [client.ask(QUESTION, max_tokens=TOKENS, **OPTIONS) for _ in range(3)]
     others = OPTIONS | {"mode": "aggregation", "documents": 2}
     aggregated = [client.ask(QUESTION, max_tokens=20, **others) for _ in range(2)]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from circle import Circle
 from family import PATIENT, beside_new
 from msgspec.structs import replace
+from peer_group import PeerGroup
 
 from hocket_bus.messages import Draft
 from hocket_daemon.aggregation.group.group_leader import GroupLeader
@@ -23,15 +23,17 @@ ASKED = {"mode": "graph", "members": ("ben",), "max_tokens": 12, "seed": 2, "doc
 
 
 @pytest.fixture
-def circle(tiny_models: dict[str, Path]) -> Iterator[Circle]:
+def peer_group(tiny_models: dict[str, Path]) -> Iterator[PeerGroup]:
     with tempfile.TemporaryDirectory(prefix="hk") as name, ExitStack() as stack:
-        made = Circle(Path(name), tiny_models, stack)
+        made = PeerGroup(Path(name), tiny_models, stack)
         made.start_cloud(["anna", "ben"], {"family": ["anna", "ben"]})
         made.start_device("anna", group=replace(PATIENT, cloud=False))
         yield made
 
 
-def drafts_of(made: Circle, monkeypatch: pytest.MonkeyPatch, question: str) -> tuple[dict[int, np.ndarray], list[str]]:
+def drafts_of(
+    made: PeerGroup, monkeypatch: pytest.MonkeyPatch, question: str
+) -> tuple[dict[int, np.ndarray], list[str]]:
     """The distributions that the asked device has got of each step, dense, and the notices."""
     found: dict[int, np.ndarray] = {}
     take = GroupLeader._on_current
@@ -52,14 +54,14 @@ def drafts_of(made: Circle, monkeypatch: pytest.MonkeyPatch, question: str) -> t
 
 
 @pytest.mark.slow
-def test_no_token_is_likelier_by_more_than_the_bound(circle: Circle, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_token_is_likelier_by_more_than_the_bound(peer_group: PeerGroup, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beside a member that may say nothing of its passages, b = 0; and without a bound it says more."""
     laws = {}
     for name, bits in (("alone", 1e-9), ("bounded", BITS), ("free", 0.0)):
-        made = circle.start_device("ben", group=replace(PATIENT, most_bits=bits), drafts_for=("anna",))
-        laws[name], notices = drafts_of(circle, monkeypatch, "heron kala mira?")
+        made = peer_group.start_device("ben", group=replace(PATIENT, most_bits=bits), drafts_for=("anna",))
+        laws[name], notices = drafts_of(peer_group, monkeypatch, "heron kala mira?")
         assert not notices
-        circle.stop_device("ben", made)
+        peer_group.stop_device("ben", made)
     alone, bounded, free = (laws[name][0] for name in ("alone", "bounded", "free"))
     shared = (alone > 0) & (bounded > 0)
     assert shared.sum() > 20
@@ -71,19 +73,19 @@ def test_no_token_is_likelier_by_more_than_the_bound(circle: Circle, monkeypatch
 
 @pytest.mark.slow
 def test_a_member_whose_documents_have_told_all_leaves_and_the_answer_goes_on(
-    circle: Circle, monkeypatch: pytest.MonkeyPatch
+    peer_group: PeerGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By day: not with the next question, nor behind a restart."""
     bounds = replace(PATIENT, most_bits=1.0, bits_a_day=6.0)
-    made = circle.start_device("ben", group=bounds, drafts_for=("anna",))
-    first, notices = drafts_of(circle, monkeypatch, "kala mira duno?")
+    made = peer_group.start_device("ben", group=bounds, drafts_for=("anna",))
+    first, notices = drafts_of(peer_group, monkeypatch, "kala mira duno?")
     assert first
     for _ in range(4):
         if not notices:
-            _, notices = drafts_of(circle, monkeypatch, "kala mira duno?")
+            _, notices = drafts_of(peer_group, monkeypatch, "kala mira duno?")
     assert notices == ["ben cannot take part: its documents have told all that they may today"]
-    circle.stop_device("ben", made)
-    circle.start_device("ben", group=bounds, drafts_for=("anna",))
-    later, notices = drafts_of(circle, monkeypatch, "kala mira duno?")
+    peer_group.stop_device("ben", made)
+    peer_group.start_device("ben", group=bounds, drafts_for=("anna",))
+    later, notices = drafts_of(peer_group, monkeypatch, "kala mira duno?")
     assert not later
     assert notices == ["ben cannot take part: its documents have told all that they may today"]

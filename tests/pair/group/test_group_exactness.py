@@ -8,9 +8,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from circle import Circle, GroupReference
 from family import PATIENT, beside_new
 from harness import WORDS
+from peer_group import GroupReference, PeerGroup
 
 from hocket_client.question import ask_message
 from hocket_daemon.aggregation.settings import GroupSettings
@@ -37,10 +37,10 @@ def options(number: int) -> dict[str, object]:
 
 
 @pytest.fixture(scope="module")
-def group(tiny_models: dict[str, Path]) -> Iterator[tuple[Circle, Link]]:
+def group(tiny_models: dict[str, Path]) -> Iterator[tuple[PeerGroup, Link]]:
     """Five devices and a cloud behind the link emulator: between two devices its round trip counts twice."""
     with tempfile.TemporaryDirectory(prefix="hk") as name, ExitStack() as stack:
-        made = Circle(Path(name), tiny_models, stack)
+        made = PeerGroup(Path(name), tiny_models, stack)
         names = ["anna", *MEMBERS]
         made.start_cloud(names, {"family": names})
         link = stack.enter_context(start(f"127.0.0.1:{free_port()}", made.at.removeprefix("tcp://")))
@@ -68,7 +68,7 @@ def reference(tiny_models: dict[str, Path]) -> GroupReference:
     ],
 )
 def test_ids_are_those_of_one_process(
-    group: tuple[Circle, Link], reference: GroupReference, members: int, rtt_ms: int, number: int
+    group: tuple[PeerGroup, Link], reference: GroupReference, members: int, rtt_ms: int, number: int
 ) -> None:
     """Token for token, over the members that took part in each step; `rtt_ms` between two devices, with jitter."""
     made, link = group
@@ -93,7 +93,7 @@ def test_ids_are_those_of_one_process(
 
 @pytest.mark.slow
 def test_a_link_that_breaks_leaves_the_device_alone_and_it_is_joined_again(
-    group: tuple[Circle, Link], reference: GroupReference
+    group: tuple[PeerGroup, Link], reference: GroupReference
 ) -> None:
     """Cut in the middle: what is written alone is recorded, all are back, and every token is the recorded ones'."""
     made, link = group

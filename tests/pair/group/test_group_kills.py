@@ -8,9 +8,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from circle import GroupReference
 from family import PATIENT, beside_new
 from killable import Killable
+from peer_group import GroupReference
 
 from hocket_bus.messages import Done
 from hocket_client.question import ask_message
@@ -29,7 +29,7 @@ PLACES = [
 
 
 @pytest.fixture(scope="module")
-def circle(tiny_models: dict[str, Path]) -> Iterator[Killable]:
+def peer_group(tiny_models: dict[str, Path]) -> Iterator[Killable]:
     with tempfile.TemporaryDirectory(prefix="hk") as name, ExitStack() as stack:
         made = Killable(Path(name), tiny_models, stack)
         names = ["anna", *MEMBERS]
@@ -57,15 +57,15 @@ def roster(done: Done) -> list[list[str]]:
 
 @pytest.mark.parametrize(("name", "at"), PLACES)
 def test_the_answer_goes_on_without_whoever_is_killed(
-    circle: Killable, reference: GroupReference, name: str, at: int
+    peer_group: Killable, reference: GroupReference, name: str, at: int
 ) -> None:
     """To its last token, with one notice of who is late or gone; whoever starts again takes part in the next."""
-    client = circle.devices["anna"].client()
+    client = peer_group.devices["anna"].client()
     stream = client.ask("heron?", members=tuple(MEMBERS), deadline_s=WAIT_S, unknown="answer", **ASKED)
     tokens = iter(stream)
     for _ in range(at):
         next(tokens)
-    circle.kill(name)
+    peer_group.kill(name)
     done = stream.result()
     assert len(done.token_ids) == TOKENS
     turns = {each.name: each.steps for each in done.aggregation.members}
@@ -75,6 +75,6 @@ def test_the_answer_goes_on_without_whoever_is_killed(
     ask = ask_message("heron?", topic=bytes(16), **ASKED)  # type: ignore[arg-type]
     assert done.token_ids == reference.group_answer(ask, roster(done), GroupSettings().most_say)
 
-    circle.restart(name)
+    peer_group.restart(name)
     whole = client.ask("heron?", members=tuple(MEMBERS), deadline_s=WAIT_S, unknown="answer", **ASKED).result()
     assert {each.name: each.steps for each in whole.aggregation.members}[name][:1] == [0]

@@ -99,7 +99,7 @@ def test_a_key_that_has_changed_is_refused(made: Family) -> None:
         options = {"mode": "graph", "members": ("ben",), "max_tokens": 4, "unknown": "answer", "deadline_s": WAIT_S}
         assert client.ask(QUESTION, **options).result().aggregation.solo_steps == []  # type: ignore[arg-type]
         assert anna.device is not None
-        pinned = anna.device.circle._pins  # type: ignore[union-attr]
+        pinned = anna.device.peer_group._pins  # type: ignore[union-attr]
         pinned.forget("ben")
         pinned.check("ben", bytes(range(32)))
         stream = client.ask(QUESTION, **options)  # type: ignore[arg-type]
@@ -134,12 +134,12 @@ def test_the_cloud_reads_nothing_of_a_members_documents(made: Family) -> None:
             done = client.ask(asked, mode="graph", **options).result()  # type: ignore[arg-type]
             drafts += done.aggregation.drafts_cloud
             assert {origin.device for origin in done.sources} == {"", "ben", "carl"}
-    boxes = b"".join(seen)
+    envelopes = b"".join(seen)
     assert drafts > 60
-    assert len(boxes) > 10_000
+    assert len(envelopes) > 10_000
     private = {gram for canary in canaries for gram in grams(canary)}
-    assert not private & grams(boxes.decode("utf-8", "replace"))
-    assert b"note.txt" not in boxes
+    assert not private & grams(envelopes.decode("utf-8", "replace"))
+    assert b"note.txt" not in envelopes
 
 
 @pytest.mark.slow
@@ -165,7 +165,7 @@ def test_boxes_with_an_altered_bit_or_twice_or_out_of_order_change_no_token(made
         whole = client.ask(QUESTION, deadline_s=WAIT_S, **impatient).result()  # type: ignore[arg-type]
         made.devices["anna"].device.modes.asks["graph"]._group = Group(  # type: ignore[union-attr,attr-defined]
             GroupSettings(patience_ms=100, reading_s=1),
-            lambda: made.devices["anna"].device.circle,  # type: ignore[union-attr]
+            lambda: made.devices["anna"].device.peer_group,  # type: ignore[union-attr]
         )
         made.cloud.server.send = meddle  # type: ignore[method-assign]
         for _ in range(3):

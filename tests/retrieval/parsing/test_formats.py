@@ -107,9 +107,9 @@ def test_each_passage_of_a_long_table_names_the_columns(name: str, rows: int) ->
         "a.xlsx": xlsx("Stock", table),
         "a.md": "\n".join("| " + " | ".join(row) + " |" for row in [names, ["---"] * 4, *table[1:]]).encode(),
     }
-    pieces = chunk(text_of(name, made[name]))
+    fragments = chunk(text_of(name, made[name]))
     for number in range(rows):
-        (piece,) = [piece for piece in pieces if f"P-{number}," in piece]
+        (piece,) = [piece for piece in fragments if f"P-{number}," in piece]
         assert all(f"{column}: " in piece for column in names)
 
 

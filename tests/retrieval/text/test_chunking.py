@@ -38,9 +38,9 @@ def test_chunks_end_at_sentences():
 
 def test_long_sentences_are_cut_evenly():
     """A sentence over the limit falls into even pieces, not one full piece and a crumb."""
-    pieces = chunk(" ".join(f"w{n}" for n in range(70)), 64)
+    fragments = chunk(" ".join(f"w{n}" for n in range(70)), 64)
 
-    assert [len(piece.split()) for piece in pieces] == [35, 35]
+    assert [len(piece.split()) for piece in fragments] == [35, 35]
 
 
 @pytest.mark.parametrize("text", ["Dr. Smith left.", "J. R. Hale left.", "It cost 3.50 marks.", "See e.g. Rome."])

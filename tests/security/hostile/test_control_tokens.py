@@ -45,10 +45,10 @@ HOSTILE = st.lists(
 
 def byte_level(*, whole_words: bool = False) -> Tokenizer:
     """As GPT-2's, or as Llama-3's: a word that is in the vocabulary is one token without any merge."""
-    pieces = sorted(pre_tokenizers.ByteLevel.alphabet())
-    pieces += ["</", "s>", "</s>", "ab", "[word]"] if whole_words else ["</", "s>", "</s>", "ab"]
+    fragments = sorted(pre_tokenizers.ByteLevel.alphabet())
+    fragments += ["</", "s>", "</s>", "ab", "[word]"] if whole_words else ["</", "s>", "</s>", "ab"]
     merges = [("<", "/"), ("s", ">"), ("</", "s>"), ("a", "b")]
-    vocabulary = {piece: id for id, piece in enumerate(pieces)}
+    vocabulary = {piece: id for id, piece in enumerate(fragments)}
     made = Tokenizer(models.BPE(vocabulary, merges, ignore_merges=whole_words))
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     made.decoder = decoders.ByteLevel()
@@ -64,8 +64,8 @@ def folding() -> Tokenizer:
 
 def sentencepiece() -> Tokenizer:
     """As Llama-2's or T5's: control tokens are pieces of the model itself, and bytes spell what has no piece."""
-    pieces = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *"▁ab<|>[]/swordeliftghn", "▁ab"]
-    vocabulary = [(piece, 0.0 if at < 3 else -2.0 - at / 1e4) for at, piece in enumerate(dict.fromkeys(pieces))]
+    fragments = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *"▁ab<|>[]/swordeliftghn", "▁ab"]
+    vocabulary = [(piece, 0.0 if at < 3 else -2.0 - at / 1e4) for at, piece in enumerate(dict.fromkeys(fragments))]
     made = Tokenizer(models.Unigram(vocabulary, unk_id=0, byte_fallback=True))
     made.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="never", split=False)
     parts = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]

@@ -57,9 +57,9 @@ def cut(at: str, port: int) -> Iterator[None]:
         with suppress(OSError):
             while True:
                 near = entry.accept()[0]
-                far = socket.create_connection(("127.0.0.1", port))
-                ends.extend((near, far))
-                for ways in ((near, far, 1 << 40), (far, near, CUT)):
+                remote = socket.create_connection(("127.0.0.1", port))
+                ends.extend((near, remote))
+                for ways in ((near, remote, 1 << 40), (remote, near, CUT)):
                     threads.append(threading.Thread(target=carry, args=ways))
                     threads[-1].start()
 
@@ -93,10 +93,10 @@ def test_a_message_of_the_server_that_never_ends(
     server, laptop, at = machines
     monkeypatch.setattr(inbound_limit, "MAX_WAITING_BYTES", CUT // 2)
     port = free_port()
-    with router(server, f"tcp://127.0.0.1:{port}") as far, cut(at, port), laptop.bus() as bus:
+    with router(server, f"tcp://127.0.0.1:{port}") as remote, cut(at, port), laptop.bus() as bus:
         bus.dial(at, Hello(role="client"))
-        route = far.recv_multipart()[0]
-        far.send_multipart([route, *[bytes(100_000)] * (2 * CUT // 100_000)])
+        route = remote.recv_multipart()[0]
+        remote.send_multipart([route, *[bytes(100_000)] * (2 * CUT // 100_000)])
         assert "does not end" in reason(laptop, bus)
 
 
@@ -107,9 +107,9 @@ def test_a_server_that_sends_too_many_messages(
     server, laptop, at = machines
     monkeypatch.setattr(inbound_limit, "BURST_FRAMES", 1_000)
     monkeypatch.setattr(inbound_limit, "FRAMES_PER_S", 1)
-    with router(server, at) as far, laptop.bus() as bus:
+    with router(server, at) as remote, laptop.bus() as bus:
         bus.dial(at, Hello(role="client"))
-        route = far.recv_multipart()[0]
+        route = remote.recv_multipart()[0]
         for _ in range(1_000):
-            far.send_multipart([route, *encode(Pong(sent_s=0.0))])
+            remote.send_multipart([route, *encode(Pong(sent_s=0.0))])
         assert "floods" in reason(laptop, bus)

@@ -272,9 +272,9 @@ def test_the_link_command_relays_and_ends_on_request() -> None:
     """Bytes pass through `hocket link`; SIGTERM ends it with what it carried."""
     with socket.create_server(("127.0.0.1", 0)) as target, socket.create_server(("127.0.0.1", 0)) as free:
         target.settimeout(30)
-        near, far = free.getsockname()[1], target.getsockname()[1]
+        near, remote = free.getsockname()[1], target.getsockname()[1]
         free.close()
-        ends = ["--listen", f"127.0.0.1:{near}", "--target", f"127.0.0.1:{far}", "--rtt", "2"]
+        ends = ["--listen", f"127.0.0.1:{near}", "--target", f"127.0.0.1:{remote}", "--rtt", "2"]
         process = subprocess.Popen(
             [sys.executable, "-m", "hocket_tools.main", "link", *ends],
             stdout=subprocess.PIPE,

@@ -61,7 +61,7 @@ class Packed(NamedTuple):
 
     data: bytes
     shape: Shape
-    pieces: list[tuple[str, float]]
+    fragments: list[tuple[str, float]]
     first: int
     last: int
     padding: int
@@ -89,12 +89,14 @@ def read(file: Path) -> Packed:
     (length,) = taken.some("Q")
     ends, scores = taken.array("<u4", count + 1), taken.array("<f4", count)
     texts = taken.bytes(length)
-    pieces = [texts[ends[at] : ends[at + 1]].decode() for at in range(count)]
+    fragments = [texts[ends[at] : ends[at + 1]].decode() for at in range(count)]
     _, length = taken.some("iI")
     taken.bytes(length)  # the map of characters
     (named,) = taken.some("i")
     tensors = dict(taken.tensor() for _ in range(named))
-    return Packed(data, shape, list(zip(pieces, scores.tolist(), strict=True)), first, last, padding, unknown, tensors)
+    return Packed(
+        data, shape, list(zip(fragments, scores.tolist(), strict=True)), first, last, padding, unknown, tensors
+    )
 
 
 class _Taken:
@@ -187,7 +189,7 @@ def _tokenizer(packed: Packed) -> str:
     """The tokenizer of XLM-RoBERTa, as the library `tokenizers` writes it."""
     from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
-    made = Tokenizer(models.Unigram(packed.pieces, packed.unknown))
+    made = Tokenizer(models.Unigram(packed.fragments, packed.unknown))
     made.normalizer = normalizers.Sequence(
         [
             normalizers.Replace(Regex(_REMOVED), ""),
@@ -198,9 +200,9 @@ def _tokenizer(packed: Packed) -> str:
         ]
     )
     made.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
-    special = {packed.pieces[id][0]: id for id in (packed.first, packed.padding, packed.last, packed.unknown)}
+    special = {packed.fragments[id][0]: id for id in (packed.first, packed.padding, packed.last, packed.unknown)}
     made.add_special_tokens(list(special))
-    first, last = packed.pieces[packed.first][0], packed.pieces[packed.last][0]
+    first, last = packed.fragments[packed.first][0], packed.fragments[packed.last][0]
     ends = [(first, packed.first), (last, packed.last)]
     made.post_processor = processors.TemplateProcessing(single=f"{first} $A {last}", special_tokens=ends)
     return str(made.to_str())
@@ -208,7 +210,7 @@ def _tokenizer(packed: Packed) -> str:
 
 def _tokenizer_config(packed: Packed) -> dict[str, object]:
     special = {"bos": packed.first, "eos": packed.last, "pad": packed.padding, "unk": packed.unknown}
-    named: dict[str, object] = {f"{kind}_token": packed.pieces[id][0] for kind, id in special.items()}
+    named: dict[str, object] = {f"{kind}_token": packed.fragments[id][0] for kind, id in special.items()}
     return named | {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": packed.shape.positions}
 
 

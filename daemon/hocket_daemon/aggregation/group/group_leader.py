@@ -33,7 +33,7 @@ from hocket_bus.messages import (
 
 from ...privacy.history import CLOUD
 from ...serving.mode import Facts, Peer
-from ...serving.peers.circle import Circle
+from ...serving.peers.peer_group import PeerGroup
 from ...serving.records.sources import SOURCES_WAIT_S, Contribution, PeerSources, places_of, sourced_by_all
 from ...serving.search.evidence import doubt, scores_of
 from ...serving.search.follow_up import search_text
@@ -54,7 +54,7 @@ _FINDING = "?"  # takes a member's place until it is known who the members are
 
 
 @dataclass(slots=True)
-class Seat:
+class Participant:
     """A member of the session, and what it has said of itself."""
 
     peer: Peer
@@ -67,7 +67,7 @@ class Seat:
 class Invited:
     """The parties to ask: devices by name, or by what they share where none is named; and the cloud if it joins."""
 
-    circle: Circle
+    peer_group: PeerGroup
     cloud: Peer
     names: Sequence[str]
     settings: GroupSettings
@@ -84,7 +84,7 @@ class GroupLeader(DraftingLeader):
             self._begin, guard=terms.guard, most_say=invited.settings.most_say, vocabulary=services.model.vocabulary
         )
         self._drafter = Drafter(services, self._begin, self, self._dialogue, side="device")
-        self._seats: dict[str, Seat] = {}
+        self._participants: dict[str, Participant] = {}
         self._find_by_s = inf
         self._found = False  # the cloud has said who is there
         self._looked = False
@@ -93,7 +93,7 @@ class GroupLeader(DraftingLeader):
     @property
     def rtt_s(self) -> float:
         """The longest round trip to who takes part."""
-        return max((seat.member.rtt_s for seat in self._taking_part()), default=0.0)
+        return max((participant.member.rtt_s for participant in self._taking_part()), default=0.0)
 
     # --- who takes part
 
@@ -107,13 +107,13 @@ class GroupLeader(DraftingLeader):
 
     def _find(self) -> None:
         invited, now = self._invited, time.monotonic()
-        if invited.settings.cloud and CLOUD not in self._seats:
-            self._sit(CLOUD, invited.cloud, invited.cloud.rtt_s)
+        if invited.settings.cloud and CLOUD not in self._participants:
+            self._join(CLOUD, invited.cloud, invited.cloud.rtt_s)
         self._find_by_s = now + invited.cloud.rtt_s + self._terms.waits.connect_s
         query = "" if invited.names else search_text(self._services.history.shareable(self._begin.prompt, CLOUD))
         most = len(invited.names) or invited.settings.members
         asked = FindMembers(session=self.id, query=query, names=list(invited.names), most=most)
-        invited.circle.find(invited.cloud, asked, self._on_found)
+        invited.peer_group.find(invited.cloud, asked, self._on_found)
 
     def _on_found(self, outcome: MembersFound | HocketError) -> None:
         if self.closed or self._written:
@@ -128,7 +128,7 @@ class GroupLeader(DraftingLeader):
             for line in outcome.notices:
                 self._notify(line)
             for found in self._wanted(outcome.members):
-                self._seat(found)
+                self._participant(found)
         self._changed()
 
     def _wanted(self, found: Sequence[FoundMember]) -> list[FoundMember]:
@@ -137,46 +137,46 @@ class GroupLeader(DraftingLeader):
         known = {member.name: member for member in found if not names or member.name in names}
         return [*known.values()][: len(names) or most]
 
-    def _seat(self, found: FoundMember) -> None:
+    def _participant(self, found: FoundMember) -> None:
         if found.name in (CLOUD, _FINDING):
             self._notify(f"a device called {found.name} cannot take part: give its key another name on the cloud")
             return
         try:
             take = partial(self._take, found.name)
-            peer = self._invited.circle.seat(self._invited.cloud, self.id, found, take, self._notify)
+            peer = self._invited.peer_group.participant(self._invited.cloud, self.id, found, take, self._notify)
         except HocketError as error:
             self._notify(str(error))
         else:
-            self._sit(found.name, peer, found.rtt_s)
+            self._join(found.name, peer, found.rtt_s)
 
-    def _sit(self, name: str, peer: Peer, rtt_s: float) -> None:
+    def _join(self, name: str, peer: Peer, rtt_s: float) -> None:
         settings, now = self._invited.settings, time.monotonic()
         longest_s = self._longest_wait_s(settings.reading_s or self._terms.progress_wait_s)
         patience = Patience(settings.patience_ms / 1000, longest_s)
-        seat = self._seats[name] = Seat(peer, GroupMember(patience, rtt_s, now))
+        participant = self._participants[name] = Participant(peer, GroupMember(patience, rtt_s, now))
         if name == CLOUD:  # its link lives, and it says nothing before it has read
-            seat.member.on_sign(now)
-        self._open(name, seat)
+            participant.member.on_sign(now)
+        self._open(name, participant)
 
-    def _open(self, name: str, seat: Seat) -> None:
+    def _open(self, name: str, participant: Participant) -> None:
         """Ask a member to draft along from where the answer is now."""
         self._note(f"{name} asked along")
-        seat.member.on_asked()
+        participant.member.on_asked()
         behind = self._dialogue.open(name)
         prompt = self._services.history.shareable(self._begin.prompt, name)
         escalates = self._begin.escalates and name == CLOUD
-        rtt_s = 0.0 if name == CLOUD else seat.member.rtt_s
+        rtt_s = 0.0 if name == CLOUD else participant.member.rtt_s
         epoch = self._dialogue.epoch_of(name)
         begin = msgspec.structs.replace(self._begin, epoch=epoch, prompt=prompt, escalates=escalates, rtt_s=rtt_s)
         self._send(name, begin, *behind)
 
-    def _taking_part(self) -> list[Seat]:
-        return [seat for seat in self._seats.values() if seat.member.awaited]
+    def _taking_part(self) -> list[Participant]:
+        return [participant for participant in self._participants.values() if participant.member.awaited]
 
     def _changed(self) -> None:
         """Go on with the parties that take part now, after any has come, read, fallen silent or left."""
         exchange = self._dialogue.exchange
-        exchange.present = {name for name, seat in self._seats.items() if seat.member.awaited}
+        exchange.present = {name for name, participant in self._participants.items() if participant.member.awaited}
         if self._find_by_s < inf:
             exchange.present.add(_FINDING)
         if options_of(self._reply.ask).require_cloud and not exchange.present:
@@ -190,12 +190,12 @@ class GroupLeader(DraftingLeader):
 
     def _look(self) -> None:
         """Check, once everybody has searched, whether anything that was found is about the question."""
-        undecided = any(seat.member.state in ("asked", "reading") for seat in self._seats.values())
+        undecided = any(participant.member.state in ("asked", "reading") for participant in self._participants.values())
         own = self._drafter.passages
         if self._looked or undecided or self._find_by_s < inf or own is None or not self._drafter.has_read:
             return
         self._looked = True
-        ready = [seat.ready for seat in self._taking_part() if seat.ready is not None]
+        ready = [participant.ready for participant in self._taking_part() if participant.ready is not None]
         found = scores_of(own) + [(each.scorer, each.best) for each in ready if each.documents]
         self._doubt(doubt(found, self._terms.min_evidence), begun=bool(self._steps))
         if not self.closed and not any(each.documents for each in ready):
@@ -203,8 +203,8 @@ class GroupLeader(DraftingLeader):
 
     def _leave(self, name: str, why: str) -> None:
         """Do without a member for the rest of this answer; the reader is told why, if he needs to know."""
-        self._seats[name].member.on_gone()
-        self._send(name, self._farewell("left"))
+        self._participants[name].member.on_gone()
+        self._send(name, self._end_message("left"))
         if why:
             self._notify(f"{name} {why}: the answer goes on without it")
 
@@ -217,35 +217,35 @@ class GroupLeader(DraftingLeader):
 
     def receive(self, message: Message) -> None:
         """Take a message of the cloud."""
-        if CLOUD in self._seats:
+        if CLOUD in self._participants:
             self._take(CLOUD, message)
 
     def _take(self, name: str, message: Message | HocketError | None) -> None:
         """Handle a message of a member, an error in its place, or None: a sign that it is there."""
-        seat, now = self._seats[name], time.monotonic()
+        participant, now = self._participants[name], time.monotonic()
         if self.closed:
             return
         if isinstance(message, Sources):
-            self._on_sources(seat, message)
-        elif self._written or seat.member.state == "gone":
+            self._on_sources(participant, message)
+        elif self._written or participant.member.state == "gone":
             return
         elif message is None:
-            seat.member.on_sign(now)
+            participant.member.on_sign(now)
         elif isinstance(message, HocketError):
-            seat.member.on_lost(now)
+            participant.member.on_lost(now)
             self._warn(name, f"{message.text}: answering without it")
             self._changed()
         elif isinstance(message, Refused):
-            self._on_refused(name, seat, message)
+            self._on_refused(name, participant, message)
         elif isinstance(message, PromptProgress):
-            self._on_progress(name, seat, message)
+            self._on_progress(name, participant, message)
         elif isinstance(message, Ready):  # of any epoch: who is opened anew says so before it heeds the new one
-            self._on_ready(name, seat, message)
+            self._on_ready(name, participant, message)
         elif isinstance(message, Sync | Draft) and self._dialogue.is_current(name, message):
             self._on_current(name, message)
 
-    def _on_progress(self, name: str, seat: Seat, progress: PromptProgress) -> None:
-        seat.member.on_progress(time.monotonic())
+    def _on_progress(self, name: str, participant: Participant, progress: PromptProgress) -> None:
+        participant.member.on_progress(time.monotonic())
         if progress.read < 1 and name in self._dialogue.exchange.lacking():
             self._reply.wait_for(name, progress.read, progress.left_s)
 
@@ -261,8 +261,8 @@ class GroupLeader(DraftingLeader):
             else:
                 self.act(effects)
 
-    def _on_ready(self, name: str, seat: Seat, ready: Ready) -> None:
-        seat.ready, own = ready, self._drafter.passages
+    def _on_ready(self, name: str, participant: Participant, ready: Ready) -> None:
+        participant.ready, own = ready, self._drafter.passages
         if name == CLOUD:
             for line in self._reply.news(ready):
                 self._notify(line)
@@ -273,52 +273,52 @@ class GroupLeader(DraftingLeader):
             self._leave(name, "scores relevance in another way")
         else:
             self._note(f"{name} has read {ready.documents} passages")
-            seat.member.on_ready()
+            participant.member.on_ready()
         self._changed()
 
-    def _on_refused(self, name: str, seat: Seat, refused: Refused) -> None:
+    def _on_refused(self, name: str, participant: Participant, refused: Refused) -> None:
         if refused.epoch != self._dialogue.epoch_of(name):
             return
         self._notify(f"{name} cannot take part: {refused.text}")
         if refused.retry_after_s:
-            seat.member.on_lost(time.monotonic(), refused.retry_after_s)
+            participant.member.on_lost(time.monotonic(), refused.retry_after_s)
         else:
-            seat.member.on_gone()
+            participant.member.on_gone()
         self._changed()
 
     def _on_peer(self, up: bool, reason: HocketError | None) -> None:
         now = time.monotonic()
         if not up:
             self._find_by_s = inf
-            for seat in self._seats.values():
-                seat.member.on_lost(now)
+            for participant in self._participants.values():
+                participant.member.on_lost(now)
             self._warn("link", f"{reason.text if reason is not None else 'the link is down'}; answering alone")
         else:
             self._warned.discard("link")
-            for name, seat in self._seats.items():
-                self._ask_anew(name, seat)
+            for name, participant in self._participants.items():
+                self._ask_anew(name, participant)
             if not self._found:
                 self._find()
         self._changed()
 
-    def _ask_anew(self, name: str, seat: Seat) -> None:
-        if seat.member.state != "gone" and seat.peer.up:
-            self._open(name, seat)
+    def _ask_anew(self, name: str, participant: Participant) -> None:
+        if participant.member.state != "gone" and participant.peer.up:
+            self._open(name, participant)
 
     def _due_s(self) -> float:
-        return min([self._find_by_s, *(seat.member.due_s for seat in self._seats.values())])
+        return min([self._find_by_s, *(participant.member.due_s for participant in self._participants.values())])
 
     def _on_time(self, now: float) -> None:
         if now >= self._find_by_s:
             self._find_by_s = inf
             reason = self._invited.cloud.reason or Unavailable("the cloud does not say who is there")
             self._warn("link", f"{reason.text}; answering alone")
-        for name, seat in self._seats.items():
-            verdict = seat.member.tick(now)
+        for name, participant in self._participants.items():
+            verdict = participant.member.tick(now)
             if verdict == "late":
                 self._warn(name, f"{name} is late: answering without it")
             elif verdict == "ask anew":
-                self._ask_anew(name, seat)
+                self._ask_anew(name, participant)
         self._changed()
 
     def _notify(self, text: str) -> None:
@@ -354,12 +354,12 @@ class GroupLeader(DraftingLeader):
         """Note who has had a part in a token, who is waited for, and who steers."""
         exchange, now = self._dialogue.exchange, time.monotonic()
         lacking, step = exchange.lacking(), len(exchange.confirmed)
-        for name, seat in self._seats.items():
+        for name, participant in self._participants.items():
             if confirmed and exchange.roster and name in exchange.roster[-1]:
                 self._welcome(name)
-            seat.member.on_lacking(now, step if name in lacking else None)
+            participant.member.on_lacking(now, step if name in lacking else None)
         for name in sorted(exchange.expelled):
-            if self._seats[name].member.state != "gone":
+            if self._participants[name].member.state != "gone":
                 self._leave(name, "led the answer to where only your documents go on")
         for name in sorted(exchange.doubted):
             self._warn(f"{name} steers", f"{name} led the answer to where your documents go on: most likely by chance")
@@ -370,13 +370,13 @@ class GroupLeader(DraftingLeader):
             self._notify(f"{name} is back: answering together again")
 
     def _tell(self, first: int) -> None:
-        for name, seat in self._seats.items():
-            if seat.member.state != "gone":
+        for name, participant in self._participants.items():
+            if participant.member.state != "gone":
                 self._send(name, self._dialogue.word(name, first))
 
     def _send(self, name: str, *messages: Message) -> None:
         """Send messages to a member; what does not get there is lost, and made good by the next opening."""
-        peer = self._seats[name].peer
+        peer = self._participants[name].peer
         for message in messages:
             if peer.up:
                 try:
@@ -393,12 +393,12 @@ class GroupLeader(DraftingLeader):
         if self.closed:
             return
         if had:
-            longest_s = max(self._seats[name].member.rtt_s for name in had)
+            longest_s = max(self._participants[name].member.rtt_s for name in had)
             self._await_sources(finish, time.monotonic() + SOURCES_WAIT_S + longest_s)
-        for name, seat in self._seats.items():
-            if seat.member.state != "gone":
+        for name, participant in self._participants.items():
+            if participant.member.state != "gone":
                 first = min(len(self._steps), self._dialogue.settled(name))
-                self._send(name, self._dialogue.word(name, first, len(self._steps)), self._farewell(finish))
+                self._send(name, self._dialogue.word(name, first, len(self._steps)), self._end_message(finish))
         self._drafter.close()
         if not had:
             self._conclude(finish)
@@ -407,12 +407,14 @@ class GroupLeader(DraftingLeader):
         """Return the members with a part in the answer that can report its sources; who has left has done so."""
         parts = self._dialogue.exchange.parts[: len(self._steps)]
         named = {name for each in parts for name, part in each.items() if part > 0}
-        seats = {name: self._seats[name] for name in sorted(named)}
-        return [name for name, seat in seats.items() if seat.peer.up and seat.member.awaited]
+        participants = {name: self._participants[name] for name in sorted(named)}
+        return [
+            name for name, participant in participants.items() if participant.peer.up and participant.member.awaited
+        ]
 
-    def _on_sources(self, seat: Seat, message: Sources) -> None:
-        seat.sources = self._dialogue.sources(message)
-        if self._written and all(self._seats[name].sources is not None for name in self._had_a_part()):
+    def _on_sources(self, participant: Participant, message: Sources) -> None:
+        participant.sources = self._dialogue.sources(message)
+        if self._written and all(self._participants[name].sources is not None for name in self._had_a_part()):
             self._conclude(self._written)
 
     def _result(self) -> tuple[Outcome, Sourced, int]:
@@ -423,9 +425,9 @@ class GroupLeader(DraftingLeader):
                 "cloud" if name == CLOUD else "device",
                 "" if name == CLOUD else name,
                 [each.get(name, 0.0) for each in exchange.parts[:length]],
-                seat.sources,
+                participant.sources,
             )
-            for name, seat in self._seats.items()
+            for name, participant in self._participants.items()
             if any(name in each for each in exchange.parts[:length])
         ]
         sources = sourced_by_all(self._services.side, drafter.found, exchange.traces[:length], told)
@@ -433,27 +435,27 @@ class GroupLeader(DraftingLeader):
         return msgspec.structs.replace(outcome, members=self._members()), sources, drafter.prompt_tokens
 
     def _members(self) -> list[MemberOutcome]:
-        return of_members(self._dialogue, list(self._seats), len(self._steps))
+        return of_members(self._dialogue, list(self._participants), len(self._steps))
 
     def _readers(self) -> list[str]:
-        return [name for name, seat in self._seats.items() if seat.member.awaited]
+        return [name for name, participant in self._participants.items() if participant.member.awaited]
 
-    def _farewell(self, reason: str) -> End:
+    def _end_message(self, reason: str) -> End:
         return End(session=self.id, reason=reason, tokens=len(self._steps))
 
     def _close(self, reason: str, *, whole: bool) -> None:  # noqa: ARG002 - dispatch books it
         if not self._written:
-            for name, seat in self._seats.items():
-                if seat.member.state != "gone":
-                    self._send(name, self._farewell(reason))
+            for name, participant in self._participants.items():
+                if participant.member.state != "gone":
+                    self._send(name, self._end_message(reason))
         for each in self._members():
-            self._invited.circle.met(each)
-        self._invited.circle.leave(self.id)
+            self._invited.peer_group.record_outcome(each)
+        self._invited.peer_group.leave(self.id)
         self._drafter.close()
 
     def record(self) -> Facts:
         """Return the record for `hocket explain`; the question stays on the machine where it was asked."""
-        ready = self._seats[CLOUD].ready if CLOUD in self._seats else None
+        ready = self._participants[CLOUD].ready if CLOUD in self._participants else None
         facts = self._account.of_leader(self._reply, self._drafter, self._steps, ready, self.rtt_s)
         members = [msgspec.structs.asdict(each) for each in self._members()]
         return {**facts, "members": members, "sessions": [self.id.hex()]}

@@ -189,7 +189,7 @@ class LocalWriter:
         if self._known is None:
             self._decode()
         elif self._goal == "stand":
-            self._session.on_standing(self._side)
+            self._session.on_writer_status(self._side)
         else:
             self._publish(self._known)
 

@@ -8,7 +8,7 @@ import msgspec
 
 from hocket_bus.errors import BadMessage, HocketError, Unavailable
 from hocket_bus.faults import raised
-from hocket_bus.messages import Dispatch, End, Hold, Message, Reasoning, Refused, Side, Sources, Standing, Target
+from hocket_bus.messages import Dispatch, End, Hold, Message, Reasoning, Refused, Side, Sources, Target, WriterStatus
 
 from ...engine.sampling.ranking import UNRANKED, Ranking
 from ...serving.mode import Peer
@@ -32,7 +32,7 @@ class RemoteWriter:
         self.opened = False
         self.is_linked = self.stands = self.continues = True
         self.peer_sources: PeerSources | None = None
-        self.standing: Standing | None = None  # what it said last of itself
+        self.writer_status: WriterStatus | None = None  # what it said last of itself
         self._peer = peer
         self._opening = opening
         self._chain = chain
@@ -57,18 +57,18 @@ class RemoteWriter:
     @property
     def has_read(self) -> bool:
         """Tell whether the cloud has read its prompt, by its own report."""
-        return self.standing is not None
+        return self.writer_status is not None
 
     @property
     def has_reported_all(self) -> bool:
         """Tell whether the cloud has reported what it computed since it was last told anything but to write."""
-        latest = self.standing
+        latest = self.writer_status
         return latest is not None and latest.state == "held" and latest.epoch == self.epoch
 
     @property
     def work(self) -> Work:
         """The work that the cloud has reported."""
-        before, latest = self._before, self.standing
+        before, latest = self._before, self.writer_status
         if latest is None:
             return before
         return Work(
@@ -119,8 +119,8 @@ class RemoteWriter:
         """Take a message of the cloud about this session. Raises BadMessage."""
         if isinstance(message, Sources):
             self.peer_sources = peer_sources(message, self._chain)
-        elif isinstance(message, Standing):
-            self._on_standing(message)
+        elif isinstance(message, WriterStatus):
+            self._on_writer_status(message)
         elif isinstance(message, Target | Reasoning | Refused) and message.epoch != self.epoch:
             return
         elif isinstance(message, Refused):
@@ -130,14 +130,14 @@ class RemoteWriter:
         elif isinstance(message, Target):
             self._on_target(message)
 
-    def _on_standing(self, message: Standing) -> None:
-        if self.standing is not None and message.prefilled < self.standing.prefilled:
+    def _on_writer_status(self, message: WriterStatus) -> None:
+        if self.writer_status is not None and message.prefilled < self.writer_status.prefilled:
             self._before = self.work
-        self.standing = message
+        self.writer_status = message
         if message.state == "read":
             self._session.on_read("cloud")
         elif message.state == "stands" and message.epoch == self.epoch and message.tokens == self._opening.tokens:
-            self._session.on_standing("cloud")
+            self._session.on_writer_status("cloud")
 
     def _on_target(self, message: Target) -> None:
         if not message.ids:

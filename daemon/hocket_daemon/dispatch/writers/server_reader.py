@@ -73,7 +73,7 @@ class ServerReader:
     def stand(self) -> None:
         """Report that the side could write, without a wait, or that it cannot go on from a text."""
         if self.continues or not len(self._chain):
-            self._session.on_standing(self._side)
+            self._session.on_writer_status(self._side)
         else:
             error = BadRequest("a chat cannot go on from a text", 'set api = "completions" in [server]')
             self._session.on_failed(self._side, error)

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from hocket_bus.errors import HocketError
-from hocket_bus.messages import Finish, Message, Side, Standing
+from hocket_bus.messages import Finish, Message, Side, WriterStatus
 
 from ...engine.generators.generator import Generating, TextGenerator, TextRequest
 from ...engine.language_model import LanguageModel
@@ -44,7 +44,7 @@ class ServerWriter:
         """Create it; `request` is for the whole answer. `chain` holds its tokens for the session; `side` writes."""
         self.opened = False
         self.peer_sources: PeerSources | None = PeerSources([], np.zeros((0, 0)))  # it has no documents
-        self.standing: Standing | None = None
+        self.writer_status: WriterStatus | None = None
         self.continues = server.continues
         self.work = Work()
         self.has_reported_all = True
@@ -54,7 +54,7 @@ class ServerWriter:
         self._chain = chain
         self._session = session
         self._side: Side = side
-        self._stint = 0
+        self._generation = 0
         self._blanks = ""  # at the end of what it has written so far
         self._text: Generating | None = None
         self._asked = 0  # tokens of this stint's prompt, as this side's model counts them
@@ -68,16 +68,16 @@ class ServerWriter:
         whole, tokens = self._request, len(self._chain)
         left = msgspec.structs.replace(whole.sampling, max_tokens=whole.sampling.max_tokens - tokens)
         request = replace(whole, sampling=left, prefix=self._model.text(self._chain.ids))
-        self.opened, stint = True, self._stint
+        self.opened, generation = True, self._generation
         earlier = [text for turn in whole.turns for text in (turn.query, turn.answer)]
         prompt = "\n\n".join(filter(None, [whole.system, *whole.passages, *earlier, whole.prompt]))
         self._asked = len(self._model.prompt(prompt, whole.task)) + tokens
         self.work.prompt = self.work.prefilled = self.work.prefilled + self._asked
         self._text = self._server.generate(
             request,
-            lambda piece: self._on_text(stint, piece),
-            lambda end: self._on_end(stint, end),
-            lambda thought: self._on_thought(stint, thought),
+            lambda piece: self._on_text(generation, piece),
+            lambda end: self._on_end(generation, end),
+            lambda thought: self._on_thought(generation, thought),
         )
 
     def pause(self) -> None:
@@ -86,7 +86,7 @@ class ServerWriter:
 
     def hold(self) -> None:
         """Close the connection, which stops the server."""
-        self._stint += 1
+        self._generation += 1
         self._blanks = ""
         if self._text is not None:
             self.has_reported_all = False
@@ -100,38 +100,38 @@ class ServerWriter:
     def receive(self, message: Message) -> None:
         """Do nothing: a server has no link."""
 
-    def _on_thought(self, stint: int, thought: str) -> None:
-        if stint == self._stint:
+    def _on_thought(self, generation: int, thought: str) -> None:
+        if generation == self._generation:
             self._session.on_thought(self._side, thought)
 
-    def _on_text(self, stint: int, piece: str) -> None:
+    def _on_text(self, generation: int, piece: str) -> None:
         """Pass a text on, but keep blanks at its end for the next piece: models write a blank and a word as one token.
 
         Whoever goes on after this writer then writes the blank.
         """
-        if stint != self._stint:
+        if generation != self._generation:
             return
         text = self._blanks + piece
         written = text.rstrip(_BLANKS)
         self._blanks = text[len(written) :]
-        self._tell(stint, written)
+        self._tell(generation, written)
 
-    def _tell(self, stint: int, text: str) -> None:
+    def _tell(self, generation: int, text: str) -> None:
         for token in self._model.continued(text):
-            if stint != self._stint:
+            if generation != self._generation:
                 return
             self.work.decoded += 1
             self._session.on_token(self._side, len(self._chain), token, UNRANKED)
 
-    def _on_end(self, stint: int, end: Finish | HocketError) -> None:
-        if stint != self._stint:
+    def _on_end(self, generation: int, end: Finish | HocketError) -> None:
+        if generation != self._generation:
             return
         text, self._text = self._text, None
         self._count(text)
         if isinstance(end, HocketError):
             self._session.on_failed(self._side, end)
         else:
-            self._tell(stint, self._blanks)
+            self._tell(generation, self._blanks)
             self._session.on_finished(self._side, end)
 
     def _count(self, text: Generating | None) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from hocket_bus.errors import HocketError
-from hocket_bus.messages import Finish, Message, Passage, Passages, Side, Standing
+from hocket_bus.messages import Finish, Message, Passage, Passages, Side, WriterStatus
 
 from ...engine.sampling.heads import Table
 from ...engine.sampling.ranking import Ranking
@@ -31,7 +31,7 @@ class WritingSession(Protocol):
     def on_read(self, side: Side) -> None:
         """Handle that the side has read the prompt."""
 
-    def on_standing(self, side: Side) -> None:
+    def on_writer_status(self, side: Side) -> None:
         """Handle that the side could write after the tokens so far."""
 
     def on_thought(self, side: Side, text: str) -> None:
@@ -106,7 +106,7 @@ class CloudWriter(AnswerWriter, Protocol):
 
     opened: bool  # it was told anything
     peer_sources: PeerSources | None  # what it says of its sources
-    standing: Standing | None  # what a cloud daemon said last of itself
+    writer_status: WriterStatus | None  # what a cloud daemon said last of itself
 
     @property
     def obstacle(self) -> HocketError | None:

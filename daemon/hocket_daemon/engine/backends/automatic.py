@@ -59,7 +59,7 @@ def advice(name: str) -> str:
     return automatic().better if name == AUTO else ""
 
 
-def stand_in(name: str, side: Side) -> str:
+def fallback_notice(name: str, side: Side) -> str:
     """Warn that a side answers with the bundled model only because none was got; empty elsewhere."""
     if name != AUTO or resolved(name) != BUNDLED:
         return ""

@@ -46,8 +46,8 @@ def likeliest(probabilities: Tensor) -> tuple[Tensor, Tensor]:
 def sent(values: Tensor, ids: Tensor, beside: Tensor | None = None) -> Callable[[], tuple[Heads, NDArray[np.float32]]]:
     """Send heads, and numbers `beside` them, to the processor in one piece; the returned call waits for them."""
     size = values.numel()
-    pieces = [values.flatten(), ids.flatten().view(torch.float32)]
-    arrives = _on_its_way(torch.cat(pieces if beside is None else [*pieces, beside]))
+    fragments = [values.flatten(), ids.flatten().view(torch.float32)]
+    arrives = _on_its_way(torch.cat(fragments if beside is None else [*fragments, beside]))
 
     def arrived() -> tuple[Heads, NDArray[np.float32]]:
         numbers = arrives()

@@ -18,13 +18,13 @@ DEPTH = 16  # tokens before a place by which it is compared
 MISSES = 4  # that a match of one token makes likely
 
 
-def worth(alike: int, share: float) -> int:
-    """Return how many tokens to propose after `alike` equal ones, where tokens are that `share` of a pass's cost.
+def worth(similar: int, share: float) -> int:
+    """Return how many tokens to propose after `similar` equal ones, where tokens are that `share` of a pass's cost.
 
-    The first j of them are taken to be right with probability alike / (alike + MISSES j). One more token of every row
-    is worth its part of the pass where it saves, so likely, as much of another one.
+    The first j of them are taken to be right with probability similar / (similar + MISSES j). One more token of every
+    row is worth its part of the pass where it saves, so likely, as much of another one.
     """
-    return next((j for j in range(MOST) if alike / (alike + MISSES * (j + 1)) <= share), MOST) if alike else 0
+    return next((j for j in range(MOST) if similar / (similar + MISSES * (j + 1)) <= share), MOST) if similar else 0
 
 
 def proposal(lookup: Lookup, answer: Sequence[int], share: float) -> list[int]:

@@ -28,13 +28,13 @@ class Lookup:
     def depth(self, before: Sequence[int], most: int) -> Ids:
         """Return for each token's place how many tokens before it, up to `most`, equal those at the end of `before`."""
         depth = np.zeros(len(self.ids), np.int64)
-        alike = self.ids != _BORDER
+        similar = self.ids != _BORDER
         for back, token in enumerate(reversed(before[-most:]), start=1):
-            alike[:back] = False
-            alike[back:] &= self.ids[:-back] == token
-            if not alike.any():
+            similar[:back] = False
+            similar[back:] &= self.ids[:-back] == token
+            if not similar.any():
                 break
-            depth += alike
+            depth += similar
         return depth
 
     def following(self, place: int, most: int) -> list[int]:

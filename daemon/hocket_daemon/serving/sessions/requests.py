@@ -172,8 +172,8 @@ class Requests:
         eos = [] if ask.ignore_eos else services.model.eos
         stream = self._streams.open(ask, event.route, event.user)
         reply = Reply(ask, stream, services.model, eos, services.counters)
-        if services.stand_in:
-            reply.notice(services.stand_in)
+        if services.fallback_notice:
+            reply.notice(services.fallback_notice)
         try:
             peer = self._daemon.peer()
             self._sessions.lead(ask.request, mode.name, self._session(mode, ask, reply, peer), peer)

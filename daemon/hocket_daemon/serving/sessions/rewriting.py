@@ -24,7 +24,7 @@ from ..mode import Session
 from ..search.follow_up import refers
 from ..services import Services
 from ..stream.reply import Reply
-from .becoming import Becoming
+from .deferred import DeferredSession
 
 WAIT_S = 10.0
 MAX_TOKENS = 64
@@ -41,7 +41,7 @@ def is_rewritten(services: Services, ask: Ask) -> bool:
     return services.rewrites and ask.documents != 0 and bool(prompt.turns) and refers(prompt.query)
 
 
-class Rewriting(Becoming):
+class Rewriting(DeferredSession):
     """A session that begins as soon as it is known what to search for."""
 
     def __init__(self, ask: Ask, reply: Reply, services: Services, begun: Callable[[Ask], Session]) -> None:
@@ -105,10 +105,10 @@ def _by_model(services: Services, asked: Prompt, done: Callable[[str], None]) ->
 
 def _by_server(services: Services, asked: Prompt, done: Callable[[str], None]) -> Generating:
     assert services.reader is not None
-    told, pieces = services.readable(asked), list[str]()
+    told, fragments = services.readable(asked), list[str]()
 
     def ended(end: Finish | HocketError) -> None:
-        done("" if isinstance(end, HocketError) or end == "cancelled" else question_in("".join(pieces)))
+        done("" if isinstance(end, HocketError) or end == "cancelled" else question_in("".join(fragments)))
 
     request = TextRequest(told.query, HOW, turns=tuple(told.turns))
-    return services.reader.generate(request, pieces.append, ended)
+    return services.reader.generate(request, fragments.append, ended)

@@ -14,13 +14,13 @@ from ..mode import Peer, Session
 from ..search.about_collection import MAX_NAMED, Asked, answer, files_named
 from ..services import Services
 from ..stream.reply import Reply, Sourced
-from .becoming import Becoming
+from .deferred import DeferredSession
 
 Begin = Callable[[Ask, Reply, Peer | None], Session]
 ELSEWHERE = "counted on this side alone; the cloud lists its own: hocket documents --side cloud"
 
 
-class Surveying(Becoming):
+class Surveying(DeferredSession):
     """A session that asks the store, and becomes another one where the question is about what documents say."""
 
     def __init__(

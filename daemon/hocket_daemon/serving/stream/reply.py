@@ -31,10 +31,10 @@ from hocket_bus.messages import (
     Routing,
     Source,
     Span,
-    Standing,
     Thought,
     Token,
     Waiting,
+    WriterStatus,
 )
 
 from ...engine.language_model import LanguageModel
@@ -311,7 +311,7 @@ class Reply:
         if not self.closed:
             self._stream.notice(notice_text(text))
 
-    def news(self, ready: Ready | Standing) -> list[str]:
+    def news(self, ready: Ready | WriterStatus) -> list[str]:
         """Return the other side's new notices; devices that it matched are added to the route, if there is one."""
         if self.route is not None:
             self.route.found(ready.matched)

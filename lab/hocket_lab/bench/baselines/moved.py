@@ -120,7 +120,7 @@ class MovedKV:
             theirs = Keeper(folder / "cloud", cloud, model)
             stack.callback(theirs.store.close)
             stack.callback(Offer(endpoints[0], theirs).close)
-            self._far = stack.enter_context(Client(place(endpoints[1])))
+            self._remote = stack.enter_context(Client(place(endpoints[1])))
             self._stack = stack.pop_all()
 
     def close(self) -> None:
@@ -137,11 +137,11 @@ class MovedKV:
 
     def _fetch(self, query: str, k: int) -> list[Passage]:
         """Return the cloud's passages; their KV is in the device's store afterwards."""
-        self._far.send_bytes(msgpack.packb({"query": query, "k": k}))
+        self._remote.send_bytes(msgpack.packb({"query": query, "k": k}))
         came: dict[int, bytearray] = {}
-        while frame := self._far.recv_bytes():
+        while frame := self._remote.recv_bytes():
             came.setdefault(int.from_bytes(frame[:NUMBER_BYTES]), bytearray()).extend(frame[NUMBER_BYTES:])
-        passages: list[Passage] = msgspec.msgpack.decode(self._far.recv_bytes(), type=list[Passage])
+        passages: list[Passage] = msgspec.msgpack.decode(self._remote.recv_bytes(), type=list[Passage])
         for number, passage in enumerate(passages):
             self._own.store.put(self._own.prefix(passage.text), whole(came[number]))
         return passages

@@ -99,16 +99,16 @@ def _measure_pair(report: Report, settings: Settings, data: Path, missing: Seque
 def _judge(rows: Sequence[Row]) -> list[Claim]:
     measured = cells(rows, CELL)
     lengths = dict.fromkeys(float(key[1] or 0) for key in measured)
-    short, long, far = min(lengths), max(lengths), max(float(key[2] or 0) for key in measured)
+    short, long, remote = min(lengths), max(lengths), max(float(key[2] or 0) for key in measured)
     found = enough(measured)
     claims = []
     for own in OURS:
         for tokens in lengths:
             claims.append(_ratio(found, (True, tokens, 0, own), (True, tokens, 0, "device"), 1.1))
-            claims.append(_delayed(found, (True, tokens, far, own)))
+            claims.append(_delayed(found, (True, tokens, remote, own)))
         claims.append(_ratio(found, (True, long, 0, own), (True, short, 0, own), 1.2))
         claims += [_rival(found, (True, long, 0, rival), (True, long, 0, own)) for rival in (DRCG_TEXT, DRCG_KV)]
-    claims.append(_grows(found, (True, long, 0, DRCG_KV), (True, long, far, DRCG_KV)))
+    claims.append(_grows(found, (True, long, 0, DRCG_KV), (True, long, remote, DRCG_KV)))
     return claims
 
 
@@ -129,11 +129,11 @@ def _rival(found: Cells, rival: Key, own: Key) -> Claim:
     return Claim(name, target, ratio, ratio >= SEVERAL)
 
 
-def _grows(found: Cells, near: Key, far: Key) -> Claim:
-    name = f"{_named(near)}: time to the first token at {far[2]:g} ms over 0 ms, lower over upper end"
-    if near not in found or far not in found or near == far:
+def _grows(found: Cells, near: Key, remote: Key) -> Claim:
+    name = f"{_named(near)}: time to the first token at {remote[2]:g} ms over 0 ms, lower over upper end"
+    if near not in found or remote not in found or near == remote:
         return Claim(name, "> 1", TOO_FEW, None)
-    ratio = bootstrap(_ttft_ms(found[far]))[0] / bootstrap(_ttft_ms(found[near]))[1]
+    ratio = bootstrap(_ttft_ms(found[remote]))[0] / bootstrap(_ttft_ms(found[near]))[1]
     return Claim(name, "> 1", ratio, ratio > 1)
 
 

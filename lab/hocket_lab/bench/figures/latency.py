@@ -26,7 +26,7 @@ from .running import TOO_FEW, Key, answers, cells, enough, seconds, summary, upp
 
 CELL = ("device_ms", "cloud_ms", "temperature", "rtt_ms", "method")
 ASKED = "asked"  # "paragraph": the beginning of one, to be continued; "question": one that a passage answers
-FAR_MS = 300
+REMOTE_MS = 300
 RATIOS: Mapping[Key, Sequence[tuple[str, str, float]]] = {
     (25.0, 25.0): (
         ("independent", "sync", 0.62),
@@ -98,7 +98,7 @@ def _cells(settings: Settings, holds: tuple[float, float]) -> Iterator[Row]:
                 for method in settings.methods
                 if at == 0 or method not in ALONE
             )
-    yield from (cell("question", 1.0, FAR_MS, method) for method in settings.methods)
+    yield from (cell("question", 1.0, REMOTE_MS, method) for method in settings.methods)
 
 
 def _measure_pair(report: Report, settings: Settings, data: Path, missing: Sequence[Row]) -> None:
@@ -144,8 +144,8 @@ def _judge(rows: Sequence[Row]) -> list[Claim]:
 
 
 def _ratio(hold: str, found: Cells, own: str, rival: str, limit: float) -> Claim:
-    name = f"{hold}{own} / {rival} at {FAR_MS} ms and temperature 1, upper end over lower end"
-    ours, theirs = (found.get((1.0, FAR_MS, method)) for method in (own, rival))
+    name = f"{hold}{own} / {rival} at {REMOTE_MS} ms and temperature 1, upper end over lower end"
+    ours, theirs = (found.get((1.0, REMOTE_MS, method)) for method in (own, rival))
     if not ours or not theirs:
         return Claim(name, f"<= {limit}", TOO_FEW, None)
     ratio = bootstrap(_ms(ours))[1] / bootstrap(_ms(theirs))[0]

@@ -44,7 +44,7 @@ class Asked:
 
     home: Case
     near: Case
-    far: list[Case]
+    remote: list[Case]
 
 
 def ask_all(sets: Sets, collections: dict[str, Collection], questions: Sequence[Question]) -> list[Asked]:
@@ -82,7 +82,7 @@ def separations(asked: Sequence[Asked], calibration: Calibration) -> list[Row]:
     """Return how well each metric separates home with evidence from the rest: the area under its ROC curve."""
     found = [each.home for each in asked if each.home.found]
     others = {
-        "far": [case for each in asked for case in each.far],
+        "far": [case for each in asked for case in each.remote],
         "near": [each.near for each in asked],
         "home without evidence": [each.home for each in asked if not each.home.found],
     }
@@ -132,13 +132,13 @@ def _asked(question: Question, collections: dict[str, Collection]) -> Asked:
     best = msgspec.structs.replace(at_home, passages=at_home.passages[:PASSAGES])
     without = [each for each in at_home.passages if not question.gold.holds(each.document, each.text)][:PASSAGES]
     near = msgspec.structs.replace(at_home, passages=without)
-    far = [
+    remote = [
         Case("far", inputs(question.text, found_at(name, PASSAGES)), False)
         for name in collections
         if name != question.device
     ]
     return Asked(
-        Case("home", inputs(question.text, best), holds(best)), Case("near", inputs(question.text, near), False), far
+        Case("home", inputs(question.text, best), holds(best)), Case("near", inputs(question.text, near), False), remote
     )
 
 
@@ -162,7 +162,7 @@ def _cases(asked: Sequence[Asked], source: random.Random, *, with_near: bool) ->
     """Return each question's cases at home, at one other device and, if wanted, without its evidence."""
     cases = []
     for each in asked:
-        cases += [each.home, source.choice(each.far)] + ([each.near] if with_near else [])
+        cases += [each.home, source.choice(each.remote)] + ([each.near] if with_near else [])
     return cases
 
 

@@ -135,8 +135,8 @@ def _changes(passages: Sequence[Document], rng: random.Random) -> Iterator[tuple
 
 
 def _sentences(text: str) -> list[str]:
-    pieces = (text[start:end].strip() for start, end in sentences(text))
-    return [piece for piece in pieces if len(piece.split()) >= MIN_WORDS]
+    fragments = (text[start:end].strip() for start, end in sentences(text))
+    return [piece for piece in fragments if len(piece.split()) >= MIN_WORDS]
 
 
 class _State(NamedTuple):

@@ -100,8 +100,8 @@ class Led(Parties):
         for (question, _), ids in zip(asked, sentences, strict=True):
             guesses = self._guesses[question][: len(ids)]
             right = zip([guess.token == token for guess, token in zip(guesses, ids, strict=True)], ids, strict=True)
-            pieces = [[token for _, token in run] for is_right, run in groupby(right, itemgetter(0)) if is_right]
-            found.append(Had([], guesses, [self._models[0].text(piece) for piece in pieces]))
+            fragments = [[token for _, token in run] for is_right, run in groupby(right, itemgetter(0)) if is_right]
+            found.append(Had([], guesses, [self._models[0].text(piece) for piece in fragments]))
         return found
 
     def _led(self, asked: Sequence[tuple[str, Texts]], forced: Sequence[list[int]]) -> list[list[Step]]:

@@ -163,8 +163,8 @@ class _Typing:
         found.shown += 1
         found.right += is_right
         if not is_right and not self.offered.startswith(offered) and not offered.startswith(self.offered or "\0"):
-            alike = next((at for at, (a, b) in enumerate(zip(shown, rest, strict=False)) if a != b), len(rest))
-            found.wrong += len(shown) - alike
+            similar = next((at for at, (a, b) in enumerate(zip(shown, rest, strict=False)) if a != b), len(rest))
+            found.wrong += len(shown) - similar
             found.mistaken += 1
         self.offered = offered
         self.covered = max(self.covered, end + foretold(shown, rest))

@@ -11,7 +11,7 @@ from math import inf
 from typing import NamedTuple
 
 from hocket_bus.messages import Dispatch, Prompt, Sampling, Side
-from hocket_daemon.dispatch.booking import Books
+from hocket_daemon.dispatch.booking import UsageAccount
 from hocket_daemon.dispatch.mode import LATEST
 from hocket_daemon.dispatch.policies.account import Account
 from hocket_daemon.dispatch.policies.cost import Costs, Tokens
@@ -67,7 +67,7 @@ class Simulated:
     def ask(self, prompt: int, answer: int) -> First:
         """Play a question whose prompt and answer have so many tokens, and return how its answer began."""
         self._dispatcher.server_profile.seed([each + self._rtt_s for each in self._reported.quantiles()])
-        run = _Run(scripted(lambda: self._script).books(self._terms, 0.0), prompt, self._first_s)
+        run = _Run(scripted(lambda: self._script).usage_account(self._terms, 0.0), prompt, self._first_s)
         run.to_the_first_token()
         winner, ttft_s = run.race.winner, run.books.ttft_s
         assert winner is not None
@@ -97,7 +97,7 @@ class Simulated:
 class _Run:
     """An answer up to its first token."""
 
-    def __init__(self, books: Books, prompt: int, first_s: Callable[[Side, int], float]) -> None:
+    def __init__(self, books: UsageAccount, prompt: int, first_s: Callable[[Side, int], float]) -> None:
         self.race = Race()
         self.books = books
         self.due_s: dict[Side, float] = {}  # the first token of each side that was asked

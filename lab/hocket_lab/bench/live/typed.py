@@ -87,6 +87,6 @@ class Typing:
 
 def foretold(suggestion: str, rest: str) -> int:
     """Return how many letters of what is typed next a suggestion has, in whole words."""
-    alike = next((at for at, (a, b) in enumerate(zip(suggestion, rest, strict=False)) if a != b), len(suggestion))
-    whole = alike if rest[alike : alike + 1] in ("", " ", ".", ",") else suggestion.rfind(" ", 0, alike)
+    similar = next((at for at, (a, b) in enumerate(zip(suggestion, rest, strict=False)) if a != b), len(suggestion))
+    whole = similar if rest[similar : similar + 1] in ("", " ", ".", ",") else suggestion.rfind(" ", 0, similar)
     return max(0, min(whole, len(rest)))

@@ -46,7 +46,7 @@ class Methods:
         self._settled: tuple[float, float] | None = None
         with ExitStack() as stack:
             self._device, self._cloud = (stack.enter_context(pair.client(side)) for side in ALONE)
-            self._far = stack.enter_context(pair.client("cloud", far=True))
+            self._remote = stack.enter_context(pair.client("cloud", remote=True))
             self._stack = stack.pop_all()
 
     def __enter__(self) -> Methods:
@@ -57,19 +57,19 @@ class Methods:
 
     @cached_property
     def _text(self) -> drcg.Text:
-        own, far = self._searcher("device"), self._searcher("cloud", far=True)
-        return drcg.Text(open_model(ModelSettings(name=self._model), "device"), own, far)
+        own, remote = self._searcher("device"), self._searcher("cloud", remote=True)
+        return drcg.Text(open_model(ModelSettings(name=self._model), "device"), own, remote)
 
     @cached_property
     def _kv(self) -> MovedKV:
         """The method DRCG/KV; its first use reads all documents, which takes a while."""
         pair, own, near = self._pair, self._searcher("device"), self._searcher("cloud")
-        moved = MovedKV(own, near, (pair.kv(), pair.kv(far=True)), self._model)
+        moved = MovedKV(own, near, (pair.kv(), pair.kv(remote=True)), self._model)
         self._stack.callback(moved.close)
         return moved
 
-    def _searcher(self, side: str, *, far: bool = False) -> Caller:
-        return self._stack.enter_context(self._pair.searcher(side, far=far))
+    def _searcher(self, side: str, *, remote: bool = False) -> Caller:
+        return self._stack.enter_context(self._pair.searcher(side, remote=remote))
 
     def warm_up(self, prompt: str, methods: Sequence[str] = METHODS) -> None:
         """Let each of `methods` give one answer that nobody measures, since the first answer of a process is slower."""
@@ -100,7 +100,7 @@ class Methods:
         if method == DRCG_KV:
             return self._kv.run(prompt, self._terms(options, seed))
         if method == DRDG_SW:
-            return sequence.run(self._device, self._far, prompt, asked)
+            return sequence.run(self._device, self._remote, prompt, asked)
         if method in ALONE:
             return ask(self._cloud if method == "cloud" else self._device, prompt, alone=True, **asked)
         assert method in METHODS

@@ -43,7 +43,7 @@ from hocket_tools.pair.state import state_at
 from hocket_tools.pair.temporary import temporary_home
 from hocket_tools.pair.up import bring_up
 
-FAR = 10
+REMOTE = 10
 FIRST_PORTS = range(18_000, 30_000)  # below those that systems give to connections
 ATTEMPTS = 100
 PROBE_S = 1.0
@@ -64,17 +64,17 @@ class Ports:
         """The ports that the link carries: the daemon's two, the retrieval daemon's, and that of documents' KV."""
         return self.first, self.first + 1, self.first + 2, self.first + 4
 
-    def cloud(self, *, far: bool = False) -> str:
+    def cloud(self, *, remote: bool = False) -> str:
         """Return the endpoint of the cloud daemon, itself or across the link."""
-        return f"tcp://{address(self.first + FAR * far)}"
+        return f"tcp://{address(self.first + REMOTE * remote)}"
 
-    def search(self, *, far: bool = False) -> str:
+    def search(self, *, remote: bool = False) -> str:
         """Return the endpoint of the cloud's retrieval daemon, itself or across the link."""
-        return f"tcp://{address(self.first + 2 + FAR * far)}"
+        return f"tcp://{address(self.first + 2 + REMOTE * remote)}"
 
-    def kv(self, *, far: bool = False) -> str:
+    def kv(self, *, remote: bool = False) -> str:
         """Return the endpoint at which a baseline offers the KV of the cloud's documents."""
-        return f"tcp://{address(self.first + 4 + FAR * far)}"
+        return f"tcp://{address(self.first + 4 + REMOTE * remote)}"
 
     @property
     def metrics(self) -> str:
@@ -84,7 +84,7 @@ class Ports:
     @property
     def endpoints(self) -> list[str]:
         """The endpoints of the cloud's daemons, itself and across the link, to be trusted."""
-        return [place(far=far) for place in (self.cloud, self.search) for far in (False, True)]
+        return [place(remote=remote) for place in (self.cloud, self.search) for remote in (False, True)]
 
 
 def address(port: int) -> str:
@@ -101,17 +101,17 @@ class BenchPair:
         self._links = links
         self._leading = threading.Lock()
 
-    def client(self, side: str, *, far: bool = False) -> Client:
+    def client(self, side: str, *, remote: bool = False) -> Client:
         """Return a client of one side's daemon; a cloud asked directly answers alone, across the link if `far`."""
-        return Client(self.endpoint(side, far=far), keys=self.keys)
+        return Client(self.endpoint(side, remote=remote), keys=self.keys)
 
-    def searcher(self, side: str, *, far: bool = False) -> Caller:
+    def searcher(self, side: str, *, remote: bool = False) -> Caller:
         """Return a connection to one side's retrieval daemon, across the link if `far`."""
-        return Caller(_search_endpoint(self.home, self._ports, side, far=far), keys=self.keys)
+        return Caller(_search_endpoint(self.home, self._ports, side, remote=remote), keys=self.keys)
 
-    def kv(self, *, far: bool = False) -> str:
+    def kv(self, *, remote: bool = False) -> str:
         """Return the endpoint of the cloud's document KV; nothing listens there before a baseline offers it."""
-        return self._ports.kv(far=far)
+        return self._ports.kv(remote=remote)
 
     def stored(self, side: str) -> Path:
         """Return the folder of a side's stored document KV."""
@@ -122,9 +122,9 @@ class BenchPair:
         """The folder of the keys that all ends of the pair know each other by."""
         return keys(self.home.at)
 
-    def endpoint(self, side: str, *, far: bool = False) -> str:
+    def endpoint(self, side: str, *, remote: bool = False) -> str:
         """Return the endpoint at which a side's daemon listens."""
-        return self.home.endpoint("device") if side == "device" else self._ports.cloud(far=far)
+        return self.home.endpoint("device") if side == "device" else self._ports.cloud(remote=remote)
 
     def pid(self, name: str) -> int:
         """Return the process id of a daemon. Raises Unavailable when it has ended."""
@@ -191,7 +191,7 @@ def bench_pair(
     holds = hold_s if isinstance(hold_s, tuple) else (hold_s, hold_s)
     with temporary_home() as home, ExitStack() as stack:
         ports = _free_ports()
-        links = [stack.enter_context(start(address(port + FAR), address(port))) for port in ports.carried]
+        links = [stack.enter_context(start(address(port + REMOTE), address(port))) for port in ports.carried]
         home.prepare()
         trust_self(keys(home.at), *ports.endpoints)
         for side, held_s in zip(SIDES, holds, strict=True):
@@ -237,7 +237,9 @@ def _free_ports() -> Ports:
     """Return free ports for a pair. Raises Unavailable."""
     for _ in range(ATTEMPTS):
         ports = Ports(random.choice(FIRST_PORTS))
-        if all(_free(port) for port in (*range(ports.first, ports.first + FAR), *(p + FAR for p in ports.carried))):
+        if all(
+            _free(port) for port in (*range(ports.first, ports.first + REMOTE), *(p + REMOTE for p in ports.carried))
+        ):
             return ports
     raise Unavailable(f"no free ports from {FIRST_PORTS.start} to {FIRST_PORTS.stop}", "end what listens there")
 
@@ -250,8 +252,8 @@ def _free(port: int) -> bool:
     return True
 
 
-def _search_endpoint(home: Home, ports: Ports, side: str, *, far: bool = False) -> str:
-    return home.endpoint("device-retrieval") if side == "device" else ports.search(far=far)
+def _search_endpoint(home: Home, ports: Ports, side: str, *, remote: bool = False) -> str:
+    return home.endpoint("device-retrieval") if side == "device" else ports.search(remote=remote)
 
 
 def _over(given: Tables, own: Tables) -> Tables:
@@ -261,7 +263,7 @@ def _over(given: Tables, own: Tables) -> Tables:
 
 def _configure(home: Home, ports: Ports, side: str, tables: Tables) -> None:
     endpoint = home.endpoint("device") if side == "device" else ports.cloud()
-    peer = {"cloud": ports.cloud(far=True)} if side == "device" else {"metrics": ports.metrics}
+    peer = {"cloud": ports.cloud(remote=True)} if side == "device" else {"metrics": ports.metrics}
     top = {
         "endpoint": endpoint,
         "keys": str(keys(home.at)),

@@ -146,7 +146,7 @@ class _Soak:
 
     def _new_fleet(self, devices: int) -> Fleet:
         return Fleet(
-            self._pair.endpoint("cloud", far=True), self._pair.keys, devices, self._settings.tokens, documents=1
+            self._pair.endpoint("cloud", remote=True), self._pair.keys, devices, self._settings.tokens, documents=1
         )
 
     def _link_down(self) -> None:

@@ -154,8 +154,8 @@ def save(config: Qwen2Config, folder: str) -> None:
 def _widen(tokenizer: Path, size: int) -> None:
     """Give a tokenizer `size` pieces: all ids of a distribution count, not those alone that a text is made of."""
     spec = json.loads(tokenizer.read_text(encoding="utf-8"))
-    pieces = spec["model"]["vocab"]
-    pieces |= {f"<{number}>": number for number in range(len(pieces), size)}
+    fragments = spec["model"]["vocab"]
+    fragments |= {f"<{number}>": number for number in range(len(fragments), size)}
     tokenizer.write_text(json.dumps(spec), encoding="utf-8")
 
 

@@ -66,7 +66,7 @@ def run(settings: Settings, json_path: Path | None) -> bool:
 
 
 def _measure(pair: BenchPair, client: Client, alone: list[list[int]], devices: int, settings: Settings) -> Row:
-    with Fleet(pair.endpoint("cloud", far=True), pair.keys, devices, settings.tokens, documents=1) as fleet:
+    with Fleet(pair.endpoint("cloud", remote=True), pair.keys, devices, settings.tokens, documents=1) as fleet:
         fleet.drive(SETTLE_S)
         real = RealDevice(client, alone)
         before = pair.cloud_metrics()

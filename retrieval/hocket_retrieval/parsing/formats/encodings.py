@@ -67,13 +67,13 @@ def _detected(data: bytes) -> str:
     matches = from_bytes(data[:SAMPLE_BYTES], cp_isolation=_KNOWN)
     found = {match.encoding: match for match in matches if not _is_miscased(str(match))}
     best = max(found.values(), key=lambda match: match.coherence, default=None)
-    alike = {
+    similar = {
         str(match) for name, match in found.items() if name in _LATIN and best and match.coherence >= best.coherence
     }
     western = data.decode(_WESTERN, "replace").replace("\xa4", "€")  # where ISO 8859-15 has it
     if (best is None or best.coherence < COHERENCE or _WESTERN in found) and _is_western(western):
         return western
-    if best is None or best.coherence < COHERENCE or len(alike) > 1:
+    if best is None or best.coherence < COHERENCE or len(similar) > 1:
         text = "is not UTF-8, and what it is cannot be told"
         raise DocumentError(text, "convert it: iconv -f ITS-ENCODING -t UTF-8 FILE > NEW")
     return data.decode(best.encoding, "replace")

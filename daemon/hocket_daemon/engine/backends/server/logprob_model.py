@@ -202,7 +202,7 @@ class LogprobModel(RemoteModel):
         except BROKEN as error:
             raise Unavailable(f"{where} broke off", "ask again, or look at its log") from error
         found = parsed(body, place.ids, self._number, self.vocabulary)
-        self._compare(found.pieces)
+        self._compare(found.fragments)
         return found
 
     def _body(self, connection: HttpConnection, place: _Place, until_s: float) -> bytes:
@@ -246,10 +246,10 @@ class LogprobModel(RemoteModel):
             self._gate.add(kind, contents.session, size_bytes)
         return connection.send(request, until_s)
 
-    def _compare(self, pieces: dict[int, bytes]) -> None:
+    def _compare(self, fragments: dict[int, bytes]) -> None:
         """Raise BadConfiguration where the server means another token by an id."""
-        new = pieces.keys() - self._known
-        if any(id >= self.vocabulary or self.piece(id) != pieces[id] for id in new):
+        new = fragments.keys() - self._known
+        if any(id >= self.vocabulary or self.piece(id) != fragments[id] for id in new):
             raise _OTHER_IDS
         self._known |= new
 

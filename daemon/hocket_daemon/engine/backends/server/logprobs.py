@@ -34,7 +34,7 @@ class Likeliest(NamedTuple):
 
     ids: NDArray[np.int32]
     probabilities: NDArray[np.float32]
-    pieces: dict[int, bytes]
+    fragments: dict[int, bytes]
     prompt: NDArray[np.float32] | None
 
 
@@ -96,7 +96,7 @@ def parsed(body: bytes, ids: list[int], number: int, vocabulary: int) -> Likelie
     except (msgspec.MsgspecError, UnicodeDecodeError):  # its text may hold the prompt
         raise ProtocolError("the server answers what is no text with log-probabilities", "see [server] url") from None
     choice = answer.choices[0] if answer.choices else _Choice()
-    likely, pieces = _likely(choice)
+    likely, fragments = _likely(choice)
     if not likely:
         raise NONE_TOLD
     if len(likely) < number:
@@ -108,7 +108,7 @@ def parsed(body: bytes, ids: list[int], number: int, vocabulary: int) -> Likelie
         raise ProtocolError("the server tells log-probabilities that are none", "look at its log")
     kept = np.flatnonzero((named < vocabulary) & (chances > 0))  # some models' output layers are wider
     kept = kept[named[kept].argsort()]
-    return Likeliest(named[kept].astype(np.int32), chances[kept], pieces, _of_prompt(choice, ids))
+    return Likeliest(named[kept].astype(np.int32), chances[kept], fragments, _of_prompt(choice, ids))
 
 
 def refusal_of(status: int, refusal: bytes, retry_after: str, number: int) -> HocketError:

@@ -21,7 +21,7 @@ from hocket_daemon.serving.search.passage_weights import explained
 LEADER = "device"
 
 
-class Circle(Family):
+class PeerGroup(Family):
     """Each machine finds passages of its own for every question."""
 
     def start_retrieval(self, made: Pair, side: str) -> None:
@@ -49,7 +49,7 @@ class GroupReference(Reference):
             while len(ids) < sampling.max_tokens and not (ids and ids[-1] in eos):
                 names = [LEADER, *sorted(roster[len(ids)])]
                 weights = [self._weigh(ask, ids, found[name], name) for name in names]
-                told = [ratio.steps_of(explained(self._heard(ask, found[name], name))) for name in names]
+                told = [ratio.steps_of(explained(self._received(ask, found[name], name))) for name in names]
                 more = ratio.advantages(told) if ask.options.weights == "likelihood" else [0.0] * len(names)  # type: ignore[union-attr]
                 logs = [(log_h or 0.0) + by for (_, log_h), by in zip(weights, more, strict=True)]
                 shares = etas(logs, most_say if len(names) > 2 else 1.0)

@@ -13,7 +13,7 @@ from ..mode import Facts, Session, question_of
 from ..stream.reply import Reply, late
 
 
-class Becoming:
+class DeferredSession:
     """The base of such a Session; a subclass calls `_become` once, and ends in `_stop` what that waits for."""
 
     def __init__(self, ask: Ask, reply: Reply) -> None:

@@ -14,7 +14,7 @@ from ..mode import Peer
 Take = Callable[[Message | HocketError | None], None]
 
 
-class Circle(Protocol):
+class PeerGroup(Protocol):
     """The other devices of this one's group."""
 
     def find(
@@ -28,14 +28,16 @@ class Circle(Protocol):
         `done` is called once, unless the session leaves before; nothing else ends the wait.
         """
 
-    def seat(self, cloud: Peer, session: bytes, member: FoundMember, take: Take, notify: Callable[[str], None]) -> Peer:
+    def participant(
+        self, cloud: Peer, session: bytes, member: FoundMember, take: Take, notify: Callable[[str], None]
+    ) -> Peer:
         """Add a member to a session that this device leads, and return it as a peer.
 
         `notify` gets a line if the member was never seen before. Raises Forbidden where its key is another one than
         before.
         """
 
-    def met(self, member: MemberOutcome) -> None:
+    def record_outcome(self, member: MemberOutcome) -> None:
         """Record a member's part in an answer."""
 
     def leave(self, session: bytes) -> None:

@@ -20,7 +20,7 @@ from hocket_bus.errors import BadMessage, Forbidden, HocketError, Unavailable
 from hocket_bus.faults import notice_text, refused
 from hocket_bus.log import RateLimitedLog
 from hocket_bus.messages import (
-    MAX_BOX_BYTES,
+    MAX_ENVELOPE_BYTES,
     Begin,
     DataClass,
     FindMembers,
@@ -39,13 +39,13 @@ from hocket_bus.trust.sealing import Channel, SealingKey
 from ...monitoring.counters import labelled
 from ...privacy.egress import EgressSettings, Ledger, PeerGate
 from ..mode import Peer
-from .circle import Take
 from .openings import Openings
+from .peer_group import Take
 
 ANYBODY = "*"
 Way = Peer | Link  # to the cloud
 _TOLD: frozenset[DataClass] = frozenset(("drafts", "sources"))  # where [egress] drafts_for allows: see Draft, Sources
-MAX_MET = 16  # members of whom figures are told
+MAX_HISTORIES = 16  # members of whom figures are told
 MAX_FOUND = 256  # questions after members that are waited for
 log = structlog.get_logger(__name__)
 
@@ -81,22 +81,22 @@ class SealedPeer:
         self._gate.check(message)
         if isinstance(message, Begin):
             self.channel = Channel.opening(self._own, self.key, self.session)
-        self._gate.count(message, self._send_box(_packed(_as_it_leaves(message))))
+        self._gate.count(message, self._send_envelope(_packed(_as_it_leaves(message))))
 
     def sign(self) -> None:
         """Send an empty envelope: this device takes part, and reads."""
-        self._gate.add("control", self.session, self._send_box(b""))
+        self._gate.add("control", self.session, self._send_envelope(b""))
 
-    def _send_box(self, text: bytes) -> int:
+    def _send_envelope(self, text: bytes) -> int:
         """Send an envelope that holds `text`; return its size in bytes."""
         assert self.channel is not None
-        box = self.channel.seal(text)
-        self.link.send(Sealed(session=self.session, member=self.user, payload=box))
-        return len(box)
+        envelope = self.channel.seal(text)
+        self.link.send(Sealed(session=self.session, member=self.user, payload=envelope))
+        return len(envelope)
 
 
 @dataclass(slots=True)
-class _Seat:
+class _Participant:
     """A member of a session that this device leads, and the callback for what comes from it."""
 
     peer: SealedPeer
@@ -104,7 +104,7 @@ class _Seat:
 
 
 @dataclass(slots=True)
-class Met:
+class MemberHistory:
     """A member's totals since the start: answers, tokens it had a part in, those that its drafts were, and drafts."""
 
     answers: int = 0
@@ -119,8 +119,8 @@ class Met:
         return f"{away}{self.drafts} drafts in {self.answers} answers{share}"
 
 
-class SealedCircle:
-    """The Circle of a device that has a key and a link."""
+class SealedPeerGroup:
+    """The peer group of a device that has a key and a link."""
 
     def __init__(
         self,
@@ -135,11 +135,11 @@ class SealedCircle:
         self._own, self._pins = own, pins
         self._openings, self._egress, self._ledger = openings, egress, ledger
         self._finding: dict[bytes, Callable[[MembersFound | HocketError], None]] = {}
-        self._led: dict[tuple[bytes, str], _Seat] = {}
+        self._led: dict[tuple[bytes, str], _Participant] = {}
         self._followed: dict[tuple[bytes, str], SealedPeer] = {}
-        self._met: dict[str, Met] = {}
+        self._histories: dict[str, MemberHistory] = {}
         self._rtts_s: dict[str, float] = {}  # to members, as the cloud has told last
-        self._bad_boxes = RateLimitedLog(log, "bad sealed box")
+        self._bad_envelopes = RateLimitedLog(log, "bad sealed box")
         self._not_told = RateLimitedLog(log, "no drafts for a device")
 
     def add_to(self, at_peer: Routes) -> None:
@@ -151,7 +151,7 @@ class SealedCircle:
     # --- led here
 
     def find(self, cloud: Peer, asked: FindMembers, done: Callable[[MembersFound | HocketError], None]) -> None:
-        """See `Circle`."""
+        """See `PeerGroup`."""
         if len(self._finding) >= MAX_FOUND:
             done(Unavailable("too many questions wait for members", "ask again"))
             return
@@ -162,21 +162,23 @@ class SealedCircle:
             del self._finding[asked.session]
             done(error)
 
-    def seat(self, cloud: Peer, session: bytes, member: FoundMember, take: Take, notify: Callable[[str], None]) -> Peer:
-        """See `Circle`."""
+    def participant(
+        self, cloud: Peer, session: bytes, member: FoundMember, take: Take, notify: Callable[[str], None]
+    ) -> Peer:
+        """See `PeerGroup`."""
         if self._is_new(member.name, member.key):
             notify(_of_new(member.name, member.key))
         self._rtts_s[member.name] = member.rtt_s
         peer = self._peer(cloud, session, member)
-        self._led[session, member.name] = _Seat(peer, take)
+        self._led[session, member.name] = _Participant(peer, take)
         return peer
 
-    def met(self, member: MemberOutcome) -> None:
-        """See `Circle`."""
-        known = self._met.pop(member.name, Met())
-        self._met[member.name] = known  # the latest last
-        while len(self._met) > MAX_MET:
-            del self._met[next(iter(self._met))]
+    def record_outcome(self, member: MemberOutcome) -> None:
+        """See `PeerGroup`."""
+        known = self._histories.pop(member.name, MemberHistory())
+        self._histories[member.name] = known  # the latest last
+        while len(self._histories) > MAX_HISTORIES:
+            del self._histories[next(iter(self._histories))]
         turns = sum(member.steps[1::2]) - sum(member.steps[::2])
         known.answers += 1
         known.drafts += member.drafts
@@ -186,7 +188,7 @@ class SealedCircle:
     def facts(self) -> dict[str, str]:
         """Return lines for `hocket status`."""
         for_whom = ("members pinned by hand" if name == ANYBODY else name for name in self._egress.drafts_for)
-        lines = [f"{name} {met.fact(self._rtts_s.get(name))}" for name, met in sorted(self._met.items())]
+        lines = [f"{name} {history.fact(self._rtts_s.get(name))}" for name, history in sorted(self._histories.items())]
         return {
             "drafts leave for": ", ".join(for_whom) or "nobody",
             "members met": notice_text("; ".join(lines) or "none yet"),
@@ -203,15 +205,15 @@ class SealedCircle:
     def metrics(self) -> dict[str, float]:
         """Return the same facts as numbers, for programs."""
         found = {}
-        for name, met in self._met.items():
-            found[labelled("member_tokens_total", member=name)] = float(met.tokens)
-            found[labelled("member_accepted_total", member=name)] = float(met.accepted)
+        for name, history in self._histories.items():
+            found[labelled("member_tokens_total", member=name)] = float(history.tokens)
+            found[labelled("member_accepted_total", member=name)] = float(history.accepted)
             if name in self._rtts_s:
                 found[labelled("member_rtt_s", member=name)] = self._rtts_s[name]
         return found
 
     def leave(self, session: bytes) -> None:
-        """See `Circle`."""
+        """See `PeerGroup`."""
         self._finding.pop(session, None)
         for key in [key for key in self._led if key[0] == session]:
             del self._led[key]
@@ -238,54 +240,54 @@ class SealedCircle:
     # --- boxes
 
     def _on_sealed(self, event: Received) -> None:
-        box, link = event.message, event.port
-        assert isinstance(box, Sealed)
+        envelope, link = event.message, event.port
+        assert isinstance(envelope, Sealed)
         assert isinstance(link, Link)
         try:
-            seat = self._led.get((box.session, box.member))
-            if seat is not None:
-                self._on_answer(seat, box)
+            participant = self._led.get((envelope.session, envelope.member))
+            if participant is not None:
+                self._on_answer(participant, envelope)
             else:
-                self._on_asked(box, link)
+                self._on_asked(envelope, link)
         except HocketError as error:
-            self._bad_boxes.note(device=box.member, error=str(error))
+            self._bad_envelopes.note(device=envelope.member, error=str(error))
 
-    def _on_answer(self, seat: _Seat, box: Sealed) -> None:
-        text = _unsealed(seat.peer, box)
-        seat.take(_unpacked(text) if text else None)
+    def _on_answer(self, participant: _Participant, envelope: Sealed) -> None:
+        text = _unsealed(participant.peer, envelope)
+        participant.take(_unpacked(text) if text else None)
 
-    def _on_asked(self, box: Sealed, link: Link) -> None:
+    def _on_asked(self, envelope: Sealed, link: Link) -> None:
         """Handle an envelope of a session that another device leads: an opening, or what follows one."""
-        peer = self._followed.get((box.session, box.member))
+        peer = self._followed.get((envelope.session, envelope.member))
         if peer is not None:
             try:
-                text = _unsealed(peer, box)
+                text = _unsealed(peer, envelope)
             except BadMessage:
-                self._on_opening(box, link)  # the leader may have begun anew
+                self._on_opening(envelope, link)  # the leader may have begun anew
             else:
                 peer.link = link  # of several cloud daemons, the one that the leader is with
                 self._openings.take(_unpacked(text), peer)
         else:
-            self._on_opening(box, link)
+            self._on_opening(envelope, link)
 
-    def _on_opening(self, box: Sealed, link: Link) -> None:
-        if len(box.payload) > MAX_BOX_BYTES:
+    def _on_opening(self, envelope: Sealed, link: Link) -> None:
+        if len(envelope.payload) > MAX_ENVELOPE_BYTES:
             raise BadMessage("a sealed box over the size limit")
-        channel, text = Channel.answering(self._own, box.payload, box.session)
+        channel, text = Channel.answering(self._own, envelope.payload, envelope.session)
         opening = _unpacked(text)
-        if not isinstance(opening, Begin) or opening.session != box.session:
+        if not isinstance(opening, Begin) or opening.session != envelope.session:
             raise BadMessage("a sealed session that does not begin with its opening")
-        leader = FoundMember(name=box.member, key=channel.peer, rtt_s=opening.rtt_s)
-        peer = self._peer(link, box.session, leader, channel)
+        leader = FoundMember(name=envelope.member, key=channel.peer, rtt_s=opening.rtt_s)
+        peer = self._peer(link, envelope.session, leader, channel)
         try:
-            self._check_allowed(box.member, channel.peer)
+            self._check_allowed(envelope.member, channel.peer)
         except HocketError as error:
-            self._not_told.note(device=box.member, reason=str(error))
+            self._not_told.note(device=envelope.member, reason=str(error))
             reply = Forbidden(error.text)  # what to do about it is for its own owner
             peer.send(refused(reply, opening.session, opening.epoch))
             return
         self._followed = {key: each for key, each in self._followed.items() if self._openings.follows(*key)}
-        self._followed[box.session, box.member] = peer
+        self._followed[envelope.session, envelope.member] = peer
         peer.sign()
         self._openings.take(opening, peer)
 
@@ -305,17 +307,17 @@ class SealedCircle:
     def _on_unreached(self, event: Received) -> None:
         lost = event.message
         assert isinstance(lost, Unreached)
-        seat = self._led.get((lost.session, lost.member))
-        if seat is not None:
-            seat.take(Unavailable(f"{lost.member} {lost.why}"))
+        participant = self._led.get((lost.session, lost.member))
+        if participant is not None:
+            participant.take(Unavailable(f"{lost.member} {lost.why}"))
         elif self._followed.pop((lost.session, lost.member), None) is not None:
             self._openings.drop(lost.session, lost.member)
 
 
-def _unsealed(peer: SealedPeer, box: Sealed) -> bytes:
-    if len(box.payload) > MAX_BOX_BYTES or peer.channel is None:
+def _unsealed(peer: SealedPeer, envelope: Sealed) -> bytes:
+    if len(envelope.payload) > MAX_ENVELOPE_BYTES or peer.channel is None:
         raise BadMessage("a sealed box that nobody expects")
-    return peer.channel.unseal(box.payload)
+    return peer.channel.unseal(envelope.payload)
 
 
 def _as_it_leaves(message: Message) -> Message:
@@ -341,7 +343,7 @@ def _packed(message: Message) -> bytes:
 def _unpacked(text: bytes) -> Message:
     """Unpack a message. Raises BadMessage."""
     try:
-        frames = msgpack.unpackb(text, max_array_len=wire.MAX_FRAMES, max_bin_len=MAX_BOX_BYTES)
+        frames = msgpack.unpackb(text, max_array_len=wire.MAX_FRAMES, max_bin_len=MAX_ENVELOPE_BYTES)
     except (ValueError, msgpack.UnpackException) as error:
         raise BadMessage("a sealed box without a message") from error
     if not isinstance(frames, list) or not all(isinstance(frame, bytes) for frame in frames):

@@ -40,7 +40,7 @@ def load(path: Path, kind: type[T]) -> T:
     except UnicodeDecodeError as error:
         raise BadConfiguration(f"{path} is not UTF-8: {error.reason}", "save it as UTF-8") from error
     except (OSError, tomllib.TOMLDecodeError) as error:
-        raise BadConfiguration(f"{path}: {error}", "mend the file") from error
+        raise BadConfiguration(f"{path}: {error}", "fix the file") from error
     return from_values(located(values, kind, path.parent), kind, str(path))
 
 
@@ -87,7 +87,7 @@ def from_values(values: dict[str, Any], kind: type[T], origin: str) -> T:
     try:
         return msgspec.convert(values, kind)
     except msgspec.ValidationError as error:
-        raise BadConfiguration(f"{origin}: {_plain(str(error))}", "mend this key") from error
+        raise BadConfiguration(f"{origin}: {_plain(str(error))}", "fix this key") from error
 
 
 def _refuse_unknown(values: dict[str, Any], kind: type[msgspec.Struct], origin: str, table: str) -> None:
@@ -137,12 +137,12 @@ def _gathered(values: dict[str, Any], kind: type[msgspec.Struct], origin: str) -
     given, known = flat(expert), _keys(kind)
     for key in sorted(flat(rest).keys() & known.keys()):
         if known[key]:
-            raise BadConfiguration(f"{origin}: the key '{key}' stands in [expert]", f"write there: {key} = …")
+            raise BadConfiguration(f"{origin}: the key '{key}' belongs in [expert]", f"put it there: {key} = …")
     for key, value in given.items():
         table, _, name = key.rpartition(".")
         if not known.get(key, True):  # one that there is not is named by whoever refuses unknown keys
             remedy = f"write under [{table}]: {name} = …" if table else "write it before all tables"
-            raise BadConfiguration(f"{origin}: the key '{key}' does not stand in [expert]", remedy)
+            raise BadConfiguration(f"{origin}: the key '{key}' does not belong in [expert]", remedy)
         own = rest.setdefault(table, {}) if table else rest
         if isinstance(own, dict):  # anything else is refused by its type
             own[name] = value

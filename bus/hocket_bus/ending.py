@@ -47,7 +47,7 @@ class Ending:
             if poll.poll(None if left_s == inf else 1e3 * left_s):
                 for number in os.read(self._received, 64):
                     self._hear(number)
-        log.error("ended by force", why=f"what it was doing did not let it end within {END_S:g} s")
+        log.error("ended by force", why=f"it did not shut down within {END_S:g} s")
         sys.stderr.flush()
         os._exit(FORCED)
 

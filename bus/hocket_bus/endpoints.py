@@ -69,13 +69,13 @@ def check_endpoint(endpoint: str) -> None:
     """Raise BadConfiguration unless one can connect to `endpoint`, written `ipc://PATH` or `tcp://HOST:PORT`."""
     check_listening(endpoint)
     if listens_everywhere(endpoint):
-        raise BadConfiguration(f"{endpoint} is a place to listen, and none to connect to", "name one address")
+        raise BadConfiguration(f"{endpoint} is an address to listen at, not to connect to", "give one address")
 
 
 def check_listening(endpoint: str) -> None:
     """Raise BadConfiguration unless one can listen at `endpoint`, which may mean every address of this machine."""
     if not endpoint.isprintable():
-        raise BadConfiguration(f"{endpoint!a} is no endpoint", "leave out line breaks and control characters")
+        raise BadConfiguration(f"{endpoint!a} is not an endpoint", "leave out line breaks and control characters")
     if endpoint.startswith("ipc://") and endpoint != "ipc://":
         if len(endpoint) - len("ipc://.pub") > 95:
             raise BadConfiguration(f"the path in {endpoint} is too long", "use one of at most 95 characters")
@@ -83,7 +83,7 @@ def check_listening(endpoint: str) -> None:
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
     written = endpoint.startswith("tcp://") and _HOST.fullmatch(host) and re.fullmatch("[0-9]{1,5}", port)
     if not written or not 0 < int(port) < 65_535:
-        raise BadConfiguration(f"'{endpoint}' is no endpoint", "write ipc:///path or tcp://address:port")
+        raise BadConfiguration(f"'{endpoint}' is not an endpoint", "write ipc:///path or tcp://address:port")
 
 
 def share(endpoint: str) -> None:
@@ -111,10 +111,10 @@ def claim(endpoint: str) -> IO[str] | None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     for place in (path, Path(f"{path}.pub")):
         if os.path.lexists(place) and not stat.S_ISSOCK(place.lstat().st_mode):  # binding would remove it
-            raise BadConfiguration(f"{place} is a file, and no socket", "choose another endpoint")
+            raise BadConfiguration(f"{place} is a file, not a socket", "choose another endpoint")
     try:
         return lock(lock_file(endpoint))
     except BlockingIOError as error:
         raise BadConfiguration(
-            f"another daemon listens at {endpoint}", "stop it, or choose another endpoint"
+            f"another daemon already listens at {endpoint}", "stop it, or choose another endpoint"
         ) from error

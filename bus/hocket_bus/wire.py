@@ -58,7 +58,7 @@ def decode(frames: Sequence[bytes]) -> Message:
     kind = kind_of(frames)
     expected = 3 if kind in HAS_PAYLOAD else 2
     if len(frames) != expected:
-        raise BadMessage(f"{kind.__name__} has {expected} frames, {len(frames)} came")
+        raise BadMessage(f"{kind.__name__} needs {expected} frames, got {len(frames)}")
     if len(frames[1]) > MAX_BODY_BYTES or len(frames[-1]) > MAX_PAYLOAD_BYTES:
         raise BadMessage(f"a {kind.__name__} over the size limit")
     payload = [bytes(frame) for frame in frames[2:]]

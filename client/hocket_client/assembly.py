@@ -97,7 +97,7 @@ class Assembly:
 
     def overdue(self) -> HocketError:
         """Return the error of a request whose deadline has passed."""
-        what = "the daemon sent no end" if self.accepted else "the daemon did not take the question"
+        what = "the daemon did not finish" if self.accepted else "the daemon did not accept the question"
         return DeadlineExceeded(f"{what} within {self.ask.deadline_s:g} s", "look at: hocket status")
 
     def _untaken(self) -> Done:

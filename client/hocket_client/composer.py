@@ -201,9 +201,9 @@ def _checked(text: str, cursor: int | None) -> tuple[str, int]:
     try:
         size = len(text.encode())
     except UnicodeEncodeError as error:
-        raise BadRequest(f"text is no Unicode: {error}", "leave lone surrogates out") from error
+        raise BadRequest(f"text is not Unicode: {error}", "remove lone surrogates") from error
     if size > MAX_TEXT_BYTES:
-        raise BadRequest(f"the text has {size} bytes, the limit is {MAX_TEXT_BYTES}", "compose a part of it")
+        raise BadRequest(f"the text has {size} bytes, the limit is {MAX_TEXT_BYTES}", "send a shorter part of it")
     return text, cursor
 
 

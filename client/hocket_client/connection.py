@@ -103,7 +103,7 @@ class Connection:
         """Raise Unavailable in a forked process, where no awaited message would come."""
         if not self.is_own:
             raise Unavailable(
-                f"this client is that of process {self._process}, from which this one was forked",
+                f"this client belongs to process {self._process}, from which this one was forked",
                 "make a Client of its own in every process",
             )
 
@@ -189,7 +189,7 @@ def record_in(message: Explained) -> dict[str, Any]:
     try:
         return msgspec.json.decode(message.record, type=dict[str, Any])
     except msgspec.DecodeError as error:
-        raise ProtocolError("the daemon's record is no JSON", "install the same hocket on both ends") from error
+        raise ProtocolError("the daemon's record is not JSON", "install the same hocket on both ends") from error
 
 
 def reply_of(message: Message | None, kind: type[T], waited_s: float) -> T:

@@ -72,7 +72,9 @@ def prompt_of(messages: Sequence[Mapping[str, str]]) -> Prompt:
     for message in messages:
         role, content = message.get("role"), message.get("content")
         if role not in ROLES or not isinstance(content, str):
-            raise BadRequest("a message has no such role or no content", f"give role ({', '.join(ROLES)}) and content")
+            raise BadRequest(
+                "a message has an unknown role or no content", f"give role ({', '.join(ROLES)}) and content"
+            )
         if role == "user":
             query.append(content)
         elif role == "assistant":
@@ -81,7 +83,7 @@ def prompt_of(messages: Sequence[Mapping[str, str]]) -> Prompt:
         else:
             system.append(content)
     if not query:
-        raise BadRequest("the last message is not the user's", "end with what is asked")
+        raise BadRequest("the last message is not the user's", "end with the question")
     return checked_prompt(Prompt(query="\n\n".join(query), turns=latest(turns), system="\n\n".join(system)))
 
 

@@ -115,7 +115,7 @@ def _takes(kind: Any) -> str:  # noqa: ANN401 - an annotation
     if origin is dict:
         return f"a dict whose values are {_takes(get_args(kind)[1])}"
     if origin is list:
-        return f"a list of which each is {_takes(get_args(kind)[0])}"
+        return f"a list, each item {_takes(get_args(kind)[0])}"
     return "a list of texts" if origin is tuple else _WORDS[kind]
 
 
@@ -242,7 +242,7 @@ def _prompt(question: str | None, messages: Sequence[Mapping[str, str]], turns: 
     if question is not None and not messages:
         return checked_prompt(Prompt(query=question, turns=latest(turns), system=system))
     if question is not None or turns or system:
-        raise BadRequest("messages say the question, the turns and the system line", "give nothing beside them")
+        raise BadRequest("messages already contain the question, the turns and the system line", "leave out the others")
     return prompt_of(messages)
 
 
@@ -261,7 +261,7 @@ def _options(
     elif mode == "dispatch":
         options, fits = dispatched, not named.values and aggregated == AggregationOptions(alone=dispatched.alone)
     if not fits:
-        raise BadRequest(f"these are options of another mode than {mode[:50]}", "leave them out")
+        raise BadRequest(f"these options do not apply to mode {mode[:50]}", "leave them out")
     return options
 
 
@@ -275,12 +275,12 @@ def _in_range(ask: Ask, pace: float) -> Ask:
         (0 <= (sampling.logprobs or 0) <= MAX_LOGPROBS, f"logprobs is {sampling.logprobs}", f"use 0 to {MAX_LOGPROBS}"),
         (0 <= (ask.documents or 0) <= 64, f"documents is {ask.documents}", "use 0 to 64"),
         (0 <= sampling.seed < 1 << 64, f"seed is {sampling.seed}", "use 0 to 2^64 - 1"),
-        (0 <= pace <= 10_000, f"pace is {pace}", "use 0 (as they come) to 10000 tokens a second"),
-        (0 < ask.deadline_s < math.inf, f"deadline_s is {ask.deadline_s}", "use more than 0, and an end"),
+        (0 <= pace <= 10_000, f"pace is {pace}", "use 0 (no limit) to 10000 tokens a second"),
+        (0 < ask.deadline_s < math.inf, f"deadline_s is {ask.deadline_s}", "use a finite number above 0"),
         (len(ask.prompt.query) <= 100_000, f"the question has {len(ask.prompt.query)} characters", "shorten it"),
-        (all(ask.stop), "a text to stop at is empty", "leave it out"),
+        (all(ask.stop), "a stop text is empty", "leave it out"),
         (all(ask.within), "a folder to read is empty", "leave it out"),
-        (len(ask.stop) <= 16, f"there are {len(ask.stop)} texts to stop at", "use at most 16"),
+        (len(ask.stop) <= 16, f"there are {len(ask.stop)} stop texts", "use at most 16"),
     ]
     if isinstance(ask.options, AggregationOptions):
         both = ask.options.alone and ask.options.require_cloud
@@ -292,5 +292,5 @@ def _in_range(ask: Ask, pace: float) -> Ask:
         decode(encode(ask))
     except (ProtocolError, UnicodeEncodeError) as error:
         reason = re.sub(r"\$\[(\d+)\]", lambda at: Ask.__struct_fields__[int(at[1])], str(error))
-        raise BadRequest(f"this cannot be sent: {reason}", "mend or shorten it") from error
+        raise BadRequest(f"this cannot be sent: {reason}", "fix or shorten it") from error
     return ask

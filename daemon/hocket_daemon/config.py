@@ -24,15 +24,15 @@ class DaemonSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     endpoint: Annotated[
         Endpoint,
         Meta(
-            description="where the daemon listens: `ipc://path`, or `tcp://address:port`, where the address "
-            f"`{ANY}` stands for all of this machine's; over tcp its streams go out at the port after it"
+            description=f"address to listen at: `ipc://path`, or `tcp://address:port`, where `{ANY}` stands for "
+            "all addresses of this machine; over tcp, streams use the next port"
         ),
     ]
     advertise: Annotated[
         str,
         Meta(
-            description="where others reach it, where `endpoint` is another address or port, as behind NAT or in "
-            "a container: `tcp://host:port` (docs/servers.md)"
+            description="address at which others reach this daemon, if `endpoint` has another address or port, "
+            "as behind NAT or in a container: `tcp://host:port` (docs/servers.md)"
         ),
     ] = ""
     advertise_streams: Annotated[
@@ -40,46 +40,54 @@ class DaemonSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         Meta(
             ge=0,
             lt=1 << 16,
-            description="the port there at which others read its streams; 0: the one after the port of `advertise`",
+            description="port of that address at which others read its streams; 0: the one after the port of "
+            "`advertise`",
         ),
     ] = 0
-    retrieval: Annotated[Endpoint, Meta(description="where this side's retrieval daemon listens")]
+    retrieval: Annotated[Endpoint, Meta(description="address of this side's retrieval daemon")]
     model: ModelSettings = ModelSettings()
     kv: KVSettings = KVSettings()
     aggregation: AggregationSettings = AggregationSettings()
     server: ServerSettings = ServerSettings()
     egress: ServerEgressSettings = ServerEgressSettings()
-    name: Annotated[str, Meta(max_length=64, description="what this daemon calls itself towards others")] = ""
+    name: Annotated[str, Meta(max_length=64, description="name that this daemon shows to others")] = ""
     max_sessions: Annotated[
         int,
         Meta(
             ge=1,
-            description="sessions at once, of clients and of devices; "
-            "more are told `busy` and when to try again (docs/engine.md)",
+            description="maximum number of concurrent sessions, of clients and devices; further ones are refused "
+            "as `busy`, with a time to try again (docs/engine.md)",
         ),
     ] = 8
     log_bytes: Annotated[
-        int, Meta(ge=1 << 16, description="bytes that are kept of a stream, so that its reader can resume"), FOR_EXPERTS
+        int, Meta(ge=1 << 16, description="bytes kept of each stream, so that its reader can resume"), FOR_EXPERTS
     ] = 1 << 20
     client_silence_s: Annotated[
-        float, Meta(gt=0, description="an answer ends when its client has said nothing for this long"), FOR_EXPERTS
+        float, Meta(gt=0, description="an answer ends when its client has been silent for this long"), FOR_EXPERTS
     ] = 25.0
     keys: Annotated[
         FilePath,
-        Meta(description="the folder of this machine's keys, which tcp needs; empty: where `hocket keys` keeps them"),
+        Meta(description="folder of this machine's keys, required for tcp; empty: the folder that `hocket keys` uses"),
     ] = ""
     drain_s: Annotated[
-        float, Meta(ge=0, le=20, description="how long SIGTERM lets requests in work go on, up to 20"), FOR_EXPERTS
+        float,
+        Meta(ge=0, le=20, description="how long running requests may continue after SIGTERM, up to 20"),
+        FOR_EXPERTS,
     ] = 20.0
     decisions: Annotated[
-        FilePath, Meta(description="the file of decision records, for `hocket explain`; empty: none are kept")
+        FilePath, Meta(description="file of decision records, for `hocket explain`; empty: no records")
     ] = ""
     metrics: Annotated[
         str,
-        Meta(description="where Prometheus may read metrics (docs/watch.md), such as `127.0.0.1:9464`; empty: nowhere"),
+        Meta(
+            description="address at which Prometheus can read metrics (docs/watch.md), such as `127.0.0.1:9464`; "
+            "empty: none"
+        ),
     ] = ""
     log_level: Annotated[Level, Meta(description="`debug`, `info`, `warning` or `error`")] = "info"
-    log_format: Annotated[Format, Meta(description="`json`, `people`, or `auto`: for people at a terminal")] = "auto"
+    log_format: Annotated[
+        Format, Meta(description="`json`, `people` (plain text), or `auto`: plain text on a terminal, else JSON")
+    ] = "auto"
 
 
 class DeviceSettings(DaemonSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -88,9 +96,9 @@ class DeviceSettings(DaemonSettings, frozen=True, forbid_unknown_fields=True, kw
     cloud: Annotated[
         Endpoint,
         Meta(
-            description="where the cloud daemon listens: `tcp://host:port`, the host by name, by IPv4 or as `[IPv6]`; "
-            "`members`: the two for this device of the signed list (docs/members.md); "
-            "empty: the device always answers alone"
+            description="address of the cloud daemon: `tcp://host:port`, with a host name, an IPv4 address or "
+            "`[IPv6]`; `members`: the two daemons for this device in the signed list (docs/members.md); empty: "
+            "the device always answers alone"
         ),
     ] = ""
     egress: EgressSettings = EgressSettings()
@@ -106,5 +114,5 @@ class CloudSettings(DaemonSettings, frozen=True, forbid_unknown_fields=True, kw_
     composition: GeneratorSettings = GeneratorSettings()
     federation: FederationSettings = FederationSettings()
     silence_s: Annotated[
-        float, Meta(gt=0, description="a session is freed when its device has said nothing for this long"), FOR_EXPERTS
+        float, Meta(gt=0, description="a session is freed when its device has been silent for this long"), FOR_EXPERTS
     ] = 30.0

@@ -120,10 +120,10 @@ async def _failed(request: Request, error: Exception) -> Response:
 async def _no_such(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     what = f"{request.method} {request.url.path[:200]}"
-    text = f"{what} is not known here" if error.status_code in (404, 405) else error.detail
+    text = f"{what} is not supported" if error.status_code in (404, 405) else error.detail
     return Refusal(error.status_code, text, "see docs/serve.md", "unknown_path").response(request.url.path)
 
 
 async def _broken(request: Request, error: Exception) -> Response:
     log.error("a request failed", path=request.url.path[:200], exc_info=error)
-    return Refusal(500, "the gateway failed", "look into its log", "internal").response(request.url.path)
+    return Refusal(500, "the gateway failed", "see its log", "internal").response(request.url.path)

@@ -89,7 +89,7 @@ class TimedProtocol(H11Protocol):
 
     def send_400_response(self, _: str) -> None:
         """Answer a malformed request with a Refusal, and close the connection."""
-        refusal = Refusal(400, "what came is no request of HTTP", "send one with one length", "bad_request")
+        refusal = Refusal(400, "this is not a valid HTTP request", "send a request with a single length", "bad_request")
         body = as_json.encoded(refusal.openai())
         headers = [*PRIVATE.items(), ("content-type", "application/json"), ("content-length", str(len(body)))]
         response = h11.Response(status_code=400, headers=[*headers, ("connection", "close")], reason=b"Bad Request")
@@ -150,8 +150,8 @@ def listener(settings: ServeSettings, people: People) -> socket.socket:
     try:
         return socket.create_server((settings.host, settings.port), family=family, backlog=128)
     except OSError as error:
-        text = f"nothing can listen at {settings.host}, port {settings.port}: {error.strerror or error}"
-        raise BadConfiguration(text, "stop what does, or choose another --port") from error
+        text = f"cannot listen at {settings.host}, port {settings.port}: {error.strerror or error}"
+        raise BadConfiguration(text, "stop what uses it, or choose another --port") from error
 
 
 def server(settings: ServeSettings) -> GatewayServer:

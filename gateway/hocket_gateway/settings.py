@@ -20,50 +20,62 @@ class ServeSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         str,
         Meta(
             min_length=1,
-            description="the address of this machine at which it listens; another than loopback needs keys",
+            description="address to listen at; any but loopback needs keys",
         ),
     ] = "127.0.0.1"
-    port: Annotated[int, Meta(ge=0, lt=1 << 16, description="the port; 0: any that is free")] = 8474
+    port: Annotated[int, Meta(ge=0, lt=1 << 16, description="port to listen at; 0: any free port")] = 8474
     names: Annotated[
         tuple[str, ...],
-        Meta(description="other names by which clients reach it, such as `laptop.lan`; any other is refused"),
+        Meta(
+            description="other host names by which clients reach it, such as `laptop.lan`; requests for any "
+            "other name are refused"
+        ),
     ] = ()
     origins: Annotated[
         tuple[str, ...],
-        Meta(description="web pages that may ask from a browser, such as `https://chat.example`; no other page may"),
+        Meta(
+            description="origins of web pages that may send requests from a browser, such as "
+            "`https://chat.example`; all others are refused"
+        ),
     ] = ()
-    device: Annotated[
-        Endpoint, Meta(description="where the device daemon listens; empty: where this user's pair has it")
-    ] = ""
+    device: Annotated[Endpoint, Meta(description="address of the device daemon; empty: that of this user's pair")] = ""
     retrieval: Annotated[
         Endpoint,
-        Meta(description="where the device's retrieval daemon listens, for the text of cited passages; empty: none"),
+        Meta(description="address of the device's retrieval daemon, for the text of cited passages; empty: none"),
     ] = ""
     keys: Annotated[
         FilePath,
-        Meta(description="the folder of this machine's keys, which tcp needs; empty: where `hocket keys` keeps them"),
+        Meta(description="folder of this machine's keys, required for tcp; empty: the folder that `hocket keys` uses"),
     ] = ""
     people: Annotated[
         FilePath,
-        Meta(description="the file of people's keys (`hocket serve keys`); where it is there, every request needs one"),
+        Meta(description="file of people's keys (`hocket serve keys`); if it exists, every request needs a key"),
     ] = ""
     responses: Annotated[
         FilePath,
-        Meta(description="the file of responses that clients may refer to (`/v1/responses`); empty: none are stored"),
+        Meta(
+            description="file of stored responses that clients may refer to (`/v1/responses`); empty: none are stored"
+        ),
     ] = ""
     uploads: Annotated[
-        FilePath, Meta(description="the folder of documents that are sent over HTTP; empty: none are taken")
+        FilePath, Meta(description="folder for documents uploaded over HTTP; empty: uploads are refused")
     ] = ""
     watched: Annotated[
-        FilePath, Meta(description="the file that names folders which are read whenever they change; empty: none are")
+        FilePath, Meta(description="file that lists folders to read again whenever they change; empty: none")
     ] = ""
-    max_upload_bytes: Annotated[int, Meta(ge=1, description="bytes of the longest document that is sent")] = 256 << 20
+    max_upload_bytes: Annotated[int, Meta(ge=1, description="maximum size of an uploaded document, in bytes")] = (
+        256 << 20
+    )
     max_tokens: Annotated[
-        int, Meta(ge=1, le=MAX_TOKENS, description="tokens of the longest answer, where a request does not say")
+        int, Meta(ge=1, le=MAX_TOKENS, description="maximum tokens of an answer, if the request sets no limit")
     ] = 256
-    deadline_s: Annotated[float, Meta(gt=0, le=86_400, description="seconds that an answer may take")] = 600.0
-    at_once: Annotated[int, Meta(ge=1, description="questions of one key at once, where the key does not say")] = 8
-    a_minute: Annotated[int, Meta(ge=1, description="questions of one key a minute")] = 240
-    max_body_bytes: Annotated[int, Meta(ge=1 << 10, description="bytes of the longest request"), FOR_EXPERTS] = 4 << 20
+    deadline_s: Annotated[float, Meta(gt=0, le=86_400, description="maximum time for an answer, in seconds")] = 600.0
+    at_once: Annotated[int, Meta(ge=1, description="concurrent questions per key, if the key sets no limit")] = 8
+    a_minute: Annotated[int, Meta(ge=1, description="questions per key and minute")] = 240
+    max_body_bytes: Annotated[int, Meta(ge=1 << 10, description="maximum size of a request, in bytes"), FOR_EXPERTS] = (
+        4 << 20
+    )
     log_level: Annotated[Level, Meta(description="`debug`, `info`, `warning` or `error`")] = "info"
-    log_format: Annotated[Format, Meta(description="`json`, `people`, or `auto`: for people at a terminal")] = "auto"
+    log_format: Annotated[
+        Format, Meta(description="`json`, `people` (plain text), or `auto`: plain text on a terminal, else JSON")
+    ] = "auto"

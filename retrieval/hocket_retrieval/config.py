@@ -21,25 +21,27 @@ class GraphConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
     entities: Annotated[
         int,
-        Meta(ge=8, le=1_000, description="entities of a subgraph at most; a summary tells of one subgraph"),
+        Meta(
+            ge=8, le=1_000, description="maximum number of entities in a subgraph; each summary describes one subgraph"
+        ),
         FOR_EXPERTS,
     ] = 40
     min_documents: Annotated[
-        int, Meta(ge=1, le=1_000_000, description="a summary names only what at least so many documents hold")
+        int, Meta(ge=1, le=1_000_000, description="a summary names only what appears in at least this many documents")
     ] = 1
     engine: Annotated[
         str,
         Meta(
-            description="a server with OpenAI's API that is sent the text of all documents and finds entities in it; "
-            "`https://host`, or `http://localhost:port` on this machine alone; a path takes the place of `/v1`; "
-            "empty: rules of writing find them here"
+            description="a server with OpenAI's API that is sent the text of all documents and finds entities in "
+            "it; `https://host`, or `http://localhost:port` on this machine only; a path replaces `/v1`; empty: "
+            "built-in rules find them on this machine"
         ),
     ] = ""
     model: Annotated[
         str,
         Meta(
-            description="the model's name there; must be set where `engine` is; another one reads all documents anew "
-            "at the next start"
+            description="the model's name on the server; required with `engine`; a change reads all documents "
+            "again at the next start"
         ),
     ] = ""
     key_file: KeyFile = ""
@@ -55,9 +57,9 @@ class StoreConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     place: Annotated[
         str,
         Meta(
-            description="of lancedb a folder, as it is from the state folder, or a bucket such as `s3://name/folder`; "
-            "empty: `lance`; of postgres a connection string such as `postgresql://user@host/database`, without a "
-            "password; sqlite is always in the state folder"
+            description="for `lancedb`: a folder, relative to the state folder, or a bucket such as "
+            "`s3://name/folder`; empty: `lance`; for `postgres`: a connection string such as "
+            "`postgresql://user@host/database`, without a password; `sqlite` is always in the state folder"
         ),
     ] = ""
 
@@ -65,48 +67,55 @@ class StoreConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 class RetrievalConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A retrieval daemon: it reads documents and ranks their passages."""
 
-    endpoint: Annotated[Endpoint, Meta(description="where the daemon listens: `ipc://path` or `tcp://address:port`")]
+    endpoint: Annotated[Endpoint, Meta(description="address to listen at: `ipc://path` or `tcp://address:port`")]
     state: Annotated[
-        FilePath, Meta(description="its folder for documents, vectors and index; one process at a time may use it")
+        FilePath, Meta(description="folder for documents, vectors and index; only one process at a time may use it")
     ]
     embedder: Annotated[
         str,
         Meta(
-            description="all-MiniLM-L6-v2, which is installed with hocket; one of `hocket model list`, for notes in "
-            "several languages; or a sentence-transformers folder or name. A change embeds everything again at the "
-            "next start"
+            description="model that embeds documents: all-MiniLM-L6-v2, installed with hocket; one of `hocket "
+            "model list`, for notes in several languages; or a sentence-transformers folder or name. A change "
+            "embeds everything again at the next start"
         ),
     ] = BUNDLED_EMBEDDER
     reranker: Annotated[
-        str, Meta(description="the folder or name of a CrossEncoder, which scores the best passages; empty: none")
+        str, Meta(description="folder or name of a CrossEncoder that rescores the best passages; empty: none")
     ] = ""
     chunk_words: Annotated[
         int,
         Meta(
             ge=MIN_WORDS,
             le=MAX_WORDS,
-            description=f"words a passage at most, {MIN_WORDS} to {MAX_WORDS}; "
-            "a change cuts every document again at the next start",
+            description=f"maximum words per passage, {MIN_WORDS} to {MAX_WORDS}; a change splits every document "
+            "again at the next start",
         ),
         FOR_EXPERTS,
     ] = DEFAULT_WORDS
     threads: Annotated[
         int,
-        Meta(ge=1, le=256, description="cores that embedding documents may use; more than are idle make it slower"),
+        Meta(
+            ge=1,
+            le=256,
+            description="cores that embedding documents may use; more than there are idle cores slow it down",
+        ),
     ] = 1
     precision: Annotated[
         Precision,
         Meta(
-            description="in which documents are embedded: `float32`, or `bfloat16`, which takes less than half of the "
-            "time on processors with instructions for it, and scores differ by up to 0.002; `auto` is bfloat16 there"
+            description="number format in which documents are embedded: `float32`, or `bfloat16`, which takes "
+            "less than half the time on processors with instructions for it, and changes scores by up to 0.002; "
+            "`auto`: bfloat16 on such processors"
         ),
         FOR_EXPERTS,
     ] = "auto"
     keys: Annotated[
         FilePath,
-        Meta(description="the folder of this machine's keys, which tcp needs; empty: where `hocket keys` keeps them"),
+        Meta(description="folder of this machine's keys, required for tcp; empty: the folder that `hocket keys` uses"),
     ] = ""
     log_level: Annotated[Level, Meta(description="`debug`, `info`, `warning` or `error`")] = "info"
-    log_format: Annotated[Format, Meta(description="`json`, `people`, or `auto`: for people at a terminal")] = "auto"
+    log_format: Annotated[
+        Format, Meta(description="`json`, `people` (plain text), or `auto`: plain text on a terminal, else JSON")
+    ] = "auto"
     store: StoreConfig = StoreConfig()
     graph: GraphConfig = GraphConfig()

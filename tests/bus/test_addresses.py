@@ -91,7 +91,7 @@ def test_everywhere_is_a_place_to_listen_alone() -> None:
     for endpoint, here in ((f"{EVERYWHERE}:5", "tcp://127.0.0.1:5"), ("tcp://[::]:5", "tcp://[::1]:5")):
         check_listening(endpoint)
         assert from_here(endpoint) == here
-        with pytest.raises(BadConfiguration, match="none to connect to"):
+        with pytest.raises(BadConfiguration, match="not to connect to"):
             check_endpoint(endpoint)
     for endpoint in ("tcp://127.0.0.1:5", "ipc:///run/x", "tcp://[::1]:5"):
         assert from_here(endpoint) == endpoint

@@ -35,8 +35,8 @@ def test_a_good_file_is_read_with_its_defaults(tmp_path: Path) -> None:
         (GOOD + "[aggregation]\nwire_mas = 0.9\n", "unknown key 'aggregation.wire_mas': did you mean 'wire_mass'"),
         (GOOD + "[model]\nslotz = 3\n", "unknown key 'model.slotz': did you mean 'slots'"),
         (GOOD + "[expert]\naggregation.wire_mass = 2\n", "wire_mass"),
-        (GOOD + "[aggregation]\nwire_mass = 0.9\n", "stands in [expert]: write there: aggregation.wire_mass"),
-        (GOOD + "[expert]\nmodel.slots = 3\n", "does not stand in [expert]: write under [model]: slots"),
+        (GOOD + "[aggregation]\nwire_mass = 0.9\n", "belongs in [expert]: put it there: aggregation.wire_mass"),
+        (GOOD + "[expert]\nmodel.slots = 3\n", "does not belong in [expert]: write under [model]: slots"),
         (GOOD + "[expert]\naggregation.wire_mas = 3\n", "unknown key 'aggregation.wire_mas': did you mean 'wire_mass'"),
         (GOOD + "[expert]\nwire.mass = 3\n", "unknown key 'wire'"),
         (GOOD + "expert = 3\n", "'expert' is a table: write [expert]"),
@@ -46,7 +46,7 @@ def test_a_good_file_is_read_with_its_defaults(tmp_path: Path) -> None:
         (GOOD + "[model]\nthreads = -1\n", "threads"),
         (GOOD + "max_sessions = 'many'\n", "max_sessions"),
         ("endpoint = 'x'\n", "retrieval"),
-        ("endpoint = \n", "mend the file"),
+        ("endpoint = \n", "fix the file"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, text: str, expected: str) -> None:

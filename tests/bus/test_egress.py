@@ -75,7 +75,7 @@ def test_names_that_were_found_leave_as_a_class_of_their_own(*, allowed: bool) -
     if allowed:
         gate.check(with_names)
     else:
-        with pytest.raises(Forbidden, match="keeps bridges on this device, so no name that was found may leave"):
+        with pytest.raises(Forbidden, match="keeps bridges on this device, so no name found in a passage may leave"):
             gate.check(with_names)
     gate.count(with_names, 200)
     assert ledger.sums == {"query": 185, "bridges": 15}

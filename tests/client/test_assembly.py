@@ -72,7 +72,7 @@ def test_what_no_daemon_could_read_is_refused_before_it_is_sent() -> None:
     for odd in ({"deadline_s": math.inf}, {"stop": ("x" * 3_000,)}, {"task": "guess"}, {"weights": "\ud800"}):
         with pytest.raises(BadRequest):
             ask_message("q", topic=bytes(16), **odd)  # type: ignore[arg-type]
-    with pytest.raises(BadRequest, match="to stop at is empty: leave it out"):
+    with pytest.raises(BadRequest, match="a stop text is empty: leave it out"):
         ask_message("q", topic=bytes(16), stop=("x", ""))
     with pytest.raises(BadRequest, match="cannot be sent"):
         ask_message("\udcff", topic=bytes(16))

@@ -54,8 +54,8 @@ def test_messages_in_a_row_are_one() -> None:
     ("said", "line"),
     [
         (messages(("user", "a"), ("assistant", "b")), "the last message is not the user's"),
-        ([{"role": "tool", "content": "x"}], "a message has no such role or no content"),
-        ([{"role": "user"}], "a message has no such role or no content"),
+        ([{"role": "tool", "content": "x"}], "a message has an unknown role or no content"),
+        ([{"role": "user"}], "a message has an unknown role or no content"),
         (messages(("system", "x" * (MAX_SYSTEM_CHARS + 1)), ("user", "a")), "the system line has 8001 characters"),
         (messages(("user", "x" * (MAX_QUESTION_CHARS + 1)), ("assistant", "b"), ("user", "c")), "an earlier question"),
         (messages(("user", "a"), ("assistant", "x" * (MAX_ANSWER_CHARS + 1)), ("user", "c")), "an answer has 32001"),
@@ -128,7 +128,7 @@ def test_messages_say_it_all() -> None:
     assert ask_message(None, topic=bytes(16), messages=said).prompt == Prompt(query="Why?")
     turns = [Turn(query="a", answer="b")]
     for wrong in ({"question": "Who?"}, {"question": None, "turns": turns}, {"question": None, "system": "x"}):
-        with pytest.raises(BadRequest, match="messages say the question"):
+        with pytest.raises(BadRequest, match="messages already contain the question"):
             ask_message(topic=bytes(16), messages=said, **wrong)  # type: ignore[arg-type]
     with pytest.raises(BadRequest, match="there is no question"):
         ask_message(None, topic=bytes(16))

@@ -226,7 +226,7 @@ def test_a_cancelled_stream_that_its_daemon_lost_ends_in_an_error(daemon: Publis
     daemon.break_off(client)
     stream.cancel()
     daemon.restart()
-    with pytest.raises(Unavailable, match="not kept here"):
+    with pytest.raises(Unavailable, match="not here any more"):
         stream.result()
 
 

@@ -14,7 +14,7 @@ from hocket_bus.messages import Compose, Edit, StatusRequest
 from hocket_client import AsyncClient, Client
 from waiting import WAIT_S, until
 
-HERE = f"this client is that of process {os.getpid()}, from which this one was forked"
+HERE = f"this client belongs to process {os.getpid()}, from which this one was forked"
 AT_ONCE_S = 30  # the child is ended then; what is waited for takes WAIT_S
 
 

@@ -43,7 +43,7 @@ def test_what_is_no_endpoint_is_said_in_one_line() -> None:
     """No traceback of the bus."""
     done = run("import hocket_client.__main__ as m; sys.argv = ['-m', 'why?']; sys.exit(m.main())", endpoint="garbage")
     assert done.returncode == 1
-    assert done.stderr.startswith("hocket: 'garbage' is no endpoint")
+    assert done.stderr.startswith("hocket: 'garbage' is not an endpoint")
     assert done.stderr.count("\n") == 1
 
 

@@ -199,7 +199,7 @@ def test_a_named_cloud_that_is_away_leaves_the_answer_to_the_device(sides: Made)
 @pytest.mark.parametrize(
     ("asked", "line"),
     [
-        (ask(to="server"), "this side has no server: name one in [server], or ask the cloud"),
+        (ask(to="server"), "this side has no server configured: set [server], or ask the cloud"),
         (ask(to="cloud", alone=True), "alone and to cloud exclude each other: choose one"),
     ],
 )

@@ -361,7 +361,7 @@ def test_another_scorer_begins_anew_under_another_number(sides: Made, device: li
     ends = [message for message in both.said if isinstance(message, End)]
     assert [(end.session, end.reason) for end in ends][:1] == [(first, "another scorer")]
     assert len(ends) == 2
-    assert both.reader.notices == ["the sides have different re-rankers: both score relevance by plain"]
+    assert both.reader.notices == ["the sides have different re-rankers: both use plain instead"]
     assert both.reader.done.token_ids == both.expected()
     assert both.reader.done.aggregation.solo_steps == []
     again = both.modes[0].begin(both.asked, both.reader.reply(both.asked, both.device.services), both.to_cloud)
@@ -381,7 +381,7 @@ def test_a_cloud_that_names_another_scorer_each_time_is_left(sides: Made) -> Non
     both.run_to_the_end()
     both.check_closed()
     assert len([message for message in both.said if isinstance(message, Begin)]) == 2
-    assert "the cloud scores relevance in another way: ask again; answering alone" in both.reader.notices
+    assert "the cloud uses another relevance scorer: ask again; answering alone" in both.reader.notices
     assert both.reader.done.token_ids == both.expected()
 
 
@@ -411,7 +411,7 @@ def test_another_scorer_is_too_late_behind_a_token(sides: Made, device: list[str
     both.heal_link()
     both.run_to_the_end()
     both.check_closed()
-    assert "the cloud scores relevance in another way: ask again; answering alone" in both.reader.notices
+    assert "the cloud uses another relevance scorer: ask again; answering alone" in both.reader.notices
     assert both.reader.done.token_ids == both.expected()
     assert [message.reason for message in both.said if isinstance(message, End)] == ["another scorer"]
 
@@ -424,7 +424,7 @@ def test_without_scores_a_side_weighs_by_the_question_alone(sides: Made, side: s
     both.begin()
     both.run_to_the_end()
     both.check_closed()
-    told = "it does not answer: from here on the device's passages are weighed by the question alone"
+    told = "it does not answer: from now on the device's passages are weighted by the question only"
     assert both.reader.notices == [told] * (side == "device")
     assert len(both.reader.done.token_ids) == 16
 
@@ -439,7 +439,7 @@ REMEDY = "run: hocket ingest --side device PATH"
 @pytest.mark.parametrize(
     ("device", "cloud", "notice"),
     [
-        ([], TEXTS["cloud"], "no documents are ingested on this side: the cloud's alone decide (η = 0)"),
+        ([], TEXTS["cloud"], "no documents are ingested on this side: only the cloud's are used (η = 0)"),
         (TEXTS["device"], [], "the cloud has no documents; answering alone"),
         ([], [], f"{OWN} either side: {REMEDY}"),
     ],

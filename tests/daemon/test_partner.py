@@ -231,7 +231,7 @@ def test_a_connection_is_waited_for_unless_it_is_refused(reason: HocketError | N
         assert partner.due_s == 5.0 + WAITS.connect_s
         assert partner.tick(6.0, awaited=True) == []
         actions = partner.tick(7.0, awaited=True)
-    text = reason.text if reason else "the cloud is not connected: is its daemon running?"
+    text = reason.text if reason else "the cloud is not connected: check that its daemon is running"
     assert actions == [Warn(f"{text}; answering alone"), GoAlone()]
 
 

@@ -36,7 +36,7 @@ class FakeSlots:
     def take(self, rows: int) -> list[int]:
         if rows > len(self.held):
             raise BadRequest(
-                f"{rows} rows were asked for, the model has {len(self.held)} slots", "ask for fewer documents"
+                f"the question needs {rows} rows, the model has {len(self.held)} slots", "ask for fewer documents"
             )
         if rows > len(self.free):
             raise Busy("all slots of the model are taken", "try again shortly, or raise 'slots' in the configuration")

@@ -93,7 +93,7 @@ def test_status_shows_it_and_up_leaves_it_running(home: Home, capsys: pytest.Cap
     assert run(["status", "--home", str(home.at), "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)["daemons"][-1]
     assert (shown["name"], shown["pid"], shown["answering"]) == (GATEWAY, pid, True)
-    assert shown["facts"]["keys"] == "not asked for"
+    assert shown["facts"]["keys"] == "not required"
 
 
 def test_a_key_by_the_command_is_asked_for_by_the_gateway_that_runs(
@@ -116,7 +116,7 @@ def test_one_that_cannot_listen_says_why_and_the_pair_goes_on(home: Home, capsys
         with socket.create_server(("127.0.0.1", 0)) as other:
             set_port(home, other.getsockname()[1])
             assert run(["up", "--home", str(home.at)]) == 78
-            assert "nothing can listen" in capsys.readouterr().err
+            assert "cannot listen at" in capsys.readouterr().err
             assert run(["status", "--home", str(home.at)]) == 69
         assert all(processes.running(home, name) for name in NAMES)
     finally:

@@ -181,7 +181,7 @@ def test_what_an_engine_did_not_answer_it_is_asked_at_the_next_start(tmp_path):
         collection.add(TEXTS)
         collection.build()
         assert collection.graph.extraction().fallen == len(TEXTS)
-        assert "nobody listens there" in collection.graph.extraction().fact
+        assert "nothing listens there" in collection.graph.extraction().fact
     with serving(fixed(FOREIGN), finds_people) as server:
         for asked in (3, 3):
             with opened(tmp_path, server.url) as collection:

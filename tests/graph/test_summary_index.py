@@ -92,7 +92,7 @@ def test_too_many_are_refused_and_nothing_is_lost(index: SummaryIndex, monkeypat
     monkeypatch.setattr(summary_index, "MAX_SUMMARIES", 2)
     assert MAX_SUMMARIES > 2
     index.keep("ben", "b", [BOAT, Summary(2, 1, "Names: Two.")])
-    with pytest.raises(QueryError, match=r"graph.entities under \[expert\] higher"):
+    with pytest.raises(QueryError, match=r"raise graph.entities under \[expert\]"):
         index.keep("ben", "b", [Summary(3, 1, "Names: Three.")])
     assert index.held("ben") == [(1, 1), (2, 1)]
 

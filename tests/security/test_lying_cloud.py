@@ -114,7 +114,7 @@ def test_a_claim_that_no_scorer_gives_is_refused(weights: str, log_h: float) -> 
     """By both sides, before it decides anything."""
     device = Device(begin(weights=weights), drafts=False)
     device.drafts()
-    with pytest.raises(BadRequest, match="a relevance that no scorer gives"):
+    with pytest.raises(BadRequest, match="a relevance score out of range"):
         device.hears(FLAT, log_h)
     assert device.told == []
 

@@ -81,7 +81,7 @@ def test_a_forced_beginning_ends_alone_with_a_notice_and_the_value_is_not_heard(
         text, notices, _ = ask(client)
         assert VALUE in text
         assert [
-            each for each in notices if "to where only your documents" in each and each.endswith("; answering alone")
+            each for each in notices if "to extract your private text" in each and each.endswith("; answering alone")
         ]
         until(lambda: liar.parted)
         assert text_of(liar.told).strip() == BEGINNING.strip()
@@ -101,7 +101,7 @@ def test_a_claim_out_of_range_ends_alone_with_a_notice_before_any_token() -> Non
     with beside("yield", 1e6, trust=False) as (liar, client):
         _, notices, method = ask(client)
         assert method == "alone"
-        assert [notice for notice in notices if "a relevance that no scorer gives" in notice]
+        assert [notice for notice in notices if "a relevance score out of range" in notice]
         until(lambda: liar.parted)
         assert liar.told == []
 

@@ -104,7 +104,7 @@ def test_no_member_has_more_than_its_most_and_none_of_them_silences_the_device()
     assert shares[""] >= MIN_OF_DEVICE
     assert session.exchange.parts[0]["mallory"] > 0.5, "it does lead within the bounds"
     for log_h in (1e6, 11.0, -1e6, float("inf"), float("nan")):
-        with pytest.raises(BadRequest, match="relevance that no scorer gives"):
+        with pytest.raises(BadRequest, match="relevance score out of range"):
             session.sends("mallory", sharp(7), log_h)
 
 

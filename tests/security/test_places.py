@@ -42,7 +42,7 @@ def test_what_a_daemon_left_is_taken_over(tmp_path):
         left.bind(str(tmp_path / "r.sock"))
     (tmp_path / "r.sock.lock").touch()
     with claim(f"ipc://{tmp_path}/r.sock"):
-        with pytest.raises(BadConfiguration, match="another daemon listens"):
+        with pytest.raises(BadConfiguration, match="another daemon already listens"):
             claim(f"ipc://{tmp_path}/r.sock")
         assert mode(tmp_path / "r.sock.lock") == 0o600
     claim(f"ipc://{tmp_path}/r.sock").close()

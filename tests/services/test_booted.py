@@ -70,8 +70,8 @@ def test_an_answer_says_that_nobody_chose_the_model(booted: Booted) -> None:
     _, said = booted.laptop.attempt(ASK, "anna")
     assert said.count("hocket model get smollm2") == 2, said
     for machine in booted:
-        assert "chosen by nobody" in machine.ask("hocket status --json --home /etc/hocket")
-        assert re.search(r'nobody chose.*"level": "warning"', machine.journal())
+        assert "default model" in machine.ask("hocket status --json --home /etc/hocket")
+        assert re.search(r'none was chosen.*"level": "warning"', machine.journal())
 
 
 def test_whoever_is_in_no_group_is_refused(booted: Booted) -> None:

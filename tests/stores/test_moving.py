@@ -92,7 +92,7 @@ def test_a_difference_is_told(tmp_path, places, monkeypatch):
         return made
 
     monkeypatch.setattr(moving, "_copy", lossy)
-    with pytest.raises(StoreError, match="not the same"):
+    with pytest.raises(StoreError, match="differs"):
         move(source, target, lambda *_: None)
 
 

@@ -74,7 +74,7 @@ def test_output_without_room_is_one_line_with_a_remedy(arguments: str, tmp_path:
             check=False,
         )
     assert done.returncode == 1
-    assert done.stderr == "hocket: no room where this writes: make some there, or write elsewhere\n"
+    assert done.stderr == "hocket: the disk is full: make room, or write elsewhere\n"
 
 
 @pytest.mark.parametrize("arguments", ["--help", "model list", "explain --help"])

@@ -168,6 +168,6 @@ def test_what_is_no_text_is_refused_before_it_could_be_spoilt(tmp_path: Path, ra
     file.write_bytes(raw)
     with pytest.raises(BadRequest, match="cannot be read as text"):
         TextFile(file)
-    with pytest.raises(BadRequest, match="is no file"):
+    with pytest.raises(BadRequest, match="is not a file"):
         TextFile(tmp_path)
     assert file.read_bytes() == raw

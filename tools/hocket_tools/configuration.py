@@ -21,7 +21,7 @@ Each daemon reads one TOML file, which its `--config` names. `hocket up` writes 
 explained. [The units for systemd](systemd.md) bring files with the few keys that a server needs.
 
 A key that a file does not set has the default below. A wrong key or value stops the daemon with one line that names it
-(exit status 78). A change holds from the next start on.
+(exit status 78). A change takes effect at the next start.
 
 `python -m hocket_tools.configuration` makes this page from the settings' own descriptions.
 """

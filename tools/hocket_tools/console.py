@@ -27,7 +27,7 @@ MEANING: dict[Source, str] = {
     "both": "proposed by both",
     "device": "by the device",
     "cloud": "by the cloud",
-    "resampled": "drawn anew",
+    "resampled": "resampled",
     "solo": "one side alone",
 }
 PIPE_COLUMNS = 1000  # programs get whole names, people get what fits

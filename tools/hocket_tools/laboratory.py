@@ -33,7 +33,7 @@ def _absent(name: str) -> Callable[[], None]:
     def absent() -> None:
         """Accept anything. Raises Unavailable, with the command that installs the laboratory."""
         raise Unavailable(
-            f"hocket {name} is of the laboratory, which is not installed",
+            f"hocket {name} belongs to the laboratory, which is not installed",
             "pip install hocket-lab; in a folder of hocket's sources: pip install ./lab",
         )
 

@@ -70,7 +70,7 @@ with shown_under("Laboratory"):
 
 @app.callback(invoke_without_command=True)
 def overview(
-    context: typer.Context, version: bool = typer.Option(False, "--version", help="Print the version and leave.")
+    context: typer.Context, version: bool = typer.Option(False, "--version", help="Print the version and exit.")
 ) -> None:
     """Print the help where no command is given."""
     if version:
@@ -124,7 +124,7 @@ def _of_system(error: OSError | UnicodeEncodeError) -> str:
         return f"{error.object!a} is not valid UTF-8: rename it"
     if error.errno == errno.ENOSPC and not error.filename:
         _give_up_output()
-        return "no room where this writes: make some there, or write elsewhere"
+        return "the disk is full: make room, or write elsewhere"
     return f"{error.filename}: {error.strerror}" if error.filename else str(error)
 
 

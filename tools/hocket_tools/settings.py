@@ -13,7 +13,7 @@ from msgspec.inspect import Field, Metadata, StructType, Type
 from hocket_bus.config import EXPERT, is_for_experts, quoted
 
 WIDTH = 100
-EXPERT_INTRODUCTION = "What few people have a reason to change, with the name of its own table before it."
+EXPERT_INTRODUCTION = "Settings that few people need to change. Each key begins with the name of its table."
 
 Value = str | bool | int | float | tuple[str, ...] | dict[str, list[str]]
 

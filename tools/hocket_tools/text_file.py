@@ -24,7 +24,7 @@ class TextFile:
         self.path = path
         try:
             if path.exists() and not path.is_file():
-                raise BadRequest(f"{path} is no file", "name a text file")
+                raise BadRequest(f"{path} is not a file", "name a text file")
             raw = path.read_bytes() if path.exists() else b""
             self._mark = next((mark for mark in _MARKS if raw.startswith(mark)), b"")
             self._encoding = _MARKS.get(self._mark, "utf-8")
@@ -39,7 +39,7 @@ class TextFile:
         try:
             replace(self.path, self._mark + written.encode(self._encoding))
         except UnicodeEncodeError as error:
-            raise OSError(0, f"this is no Unicode text: {error}") from error
+            raise OSError(0, f"this is not Unicode text: {error}") from error
         self._keep(written)
 
     def _keep(self, written: str) -> None:

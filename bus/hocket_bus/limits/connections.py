@@ -22,12 +22,12 @@ MAX_OF_KEY = 128
 MAX_TOPICS_OF_KEY = 256
 MAX_WAITING_BYTES = 32 << 20  # what all connections of one key may let wait
 
-MUTE = "it has said nothing"
-TOO_MANY_MUTE = "too many of its address have said nothing"
-NO_ROOM = "there are too many connections"
-ENDLESS = "what it sends does not end, or comes faster than it is read"
-TOO_MANY_CONNECTIONS = Untrusted(f"this key has {MAX_OF_KEY} connections", "close those that nobody uses")
-TOO_MANY_TOPICS = Untrusted(f"this key reads {MAX_TOPICS_OF_KEY} topics", "close the clients that nobody uses")
+MUTE = "it sent nothing"
+TOO_MANY_MUTE = "too many silent connections from its address"
+NO_ROOM = "too many connections"
+ENDLESS = "it sends without end, or faster than it is read"
+TOO_MANY_CONNECTIONS = Untrusted(f"this key has {MAX_OF_KEY} connections", "close unused ones")
+TOO_MANY_TOPICS = Untrusted(f"this key subscribes to {MAX_TOPICS_OF_KEY} topics", "close unused clients")
 
 Address = tuple[str | int, ...]  # of one end, as the system writes it
 Ends = tuple[Address, Address]  # this machine's and the other's: no other connection has both

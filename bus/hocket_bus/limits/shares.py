@@ -18,11 +18,11 @@ REFUSED_S = 60.0
 TOO_FAST = Busy(f"this key sends more than {RATE_BYTES >> 20} MiB a second", "send less at a time", 1.0)
 TOO_MANY = Untrusted(
     f"{MAX_MALFORMED} messages of this key within a minute were malformed; it is refused for {REFUSED_S:.0f} s",
-    "install the same hocket on both ends; see what else uses this key",
+    "install the same version of hocket on both ends; check what else uses this key",
 )
 TOO_MUCH = Untrusted(
     f"this key sent far more than {RATE_BYTES >> 20} MiB a second; it is refused for {REFUSED_S:.0f} s",
-    "see what else uses this key",
+    "check what else uses this key",
 )
 
 

@@ -30,7 +30,7 @@ SOURCES_WAIT_S = 1.0  # two pings: so long who is refused is told why, by an ans
 MAX_CONNECTIONS = 4_096
 _EVENT = struct.Struct("=Hi")
 
-NO_END = Untrusted(f"{ENDLESS}; this key is refused for {REFUSED_S:.0f} s", "see what else uses this key")
+NO_END = Untrusted(f"{ENDLESS}; this key is refused for {REFUSED_S:.0f} s", "check what else uses this key")
 
 log = structlog.get_logger(__name__)
 

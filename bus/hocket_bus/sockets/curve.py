@@ -73,7 +73,7 @@ def doubtful(frames: Sequence[bytes]) -> bool:
 
 def unencrypted(endpoint: str) -> Untrusted:
     """Return the error for a peer that does not encrypt."""
-    return Untrusted(f"{endpoint} does not speak encrypted", "is hocket listening there, or another program?")
+    return Untrusted(f"{endpoint} does not use encryption", "is hocket listening there, or another program?")
 
 
 def verdict(frames: Sequence[bytes], endpoint: str, keys: Keys | None, role: Role) -> HocketError:
@@ -89,7 +89,7 @@ def verdict(frames: Sequence[bytes], endpoint: str, keys: Keys | None, role: Rol
         return unencrypted(endpoint)
     if doubtful(frames):
         return Untrusted(
-            f"{endpoint} has not the key that is known here",
+            f"{endpoint} does not have the key known here",
             "compare the fingerprints: hocket keys show there, hocket keys list here",
         )
     if kind == zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL:

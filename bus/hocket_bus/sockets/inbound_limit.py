@@ -50,5 +50,5 @@ class InboundLimit:
         """Return why nothing more should be read, or None."""
         came = None if self._ends is None else received(self._number, self._ends)
         if came is not None and came - self._taken > MAX_WAITING_BYTES:
-            return ProtocolError(ENDLESS, "see what answers there")
-        return ProtocolError("it floods this machine with messages", "see what answers there") if self.flooded else None
+            return ProtocolError(ENDLESS, "check what runs there")
+        return ProtocolError("it floods this machine with messages", "check what runs there") if self.flooded else None

@@ -150,7 +150,7 @@ class Link:
         streams = publish_endpoint(self.endpoint, self._welcome.streams_port)
         return Unavailable(
             f"{self.endpoint} answers, but its streams at {streams} cannot be reached",
-            "let that port through, too, or say there with advertise_streams which one it is (docs/servers.md)",
+            "open that port too, or set advertise_streams there to the open one (docs/servers.md)",
         )
 
     def on_wake(self) -> None:
@@ -191,7 +191,9 @@ class Link:
             self._fail(self._lacking(error), REFUSED_BACKOFF_S)
 
     def _lacking(self, error: zmq.ZMQError) -> HocketError:
-        return Unavailable(f"no connection to {self.endpoint}: {error}", "see what this machine lacks")
+        return Unavailable(
+            f"no connection to {self.endpoint}: {error}", "check this machine's limits, such as open files"
+        )
 
     def _open(self, address: str) -> None:
         now, self._address = time.monotonic(), address
@@ -314,7 +316,7 @@ class Link:
         """Decode a message. Raises BadMessage; a type that is not taken costs no more than its header."""
         kind = kind_of(frames)
         if kind not in _ALWAYS and kind not in self._takes:
-            raise BadMessage(f"no {kind.__name__} is taken here")
+            raise BadMessage(f"{kind.__name__} is not accepted here")
         return decode(frames)
 
     def _on_greeting(self, message: Pong | Welcome | Subscribed) -> None:

@@ -76,6 +76,6 @@ def _unbound(endpoint: str, error: zmq.ZMQError) -> BadConfiguration:
         return BadConfiguration(f"cannot listen at {endpoint}: {error}", "choose a free endpoint")
     listening = f"tcp://{ANY}:{endpoint.rpartition(':')[2]}"
     return BadConfiguration(
-        f"cannot listen at {endpoint}, which is no address of this machine",
+        f"cannot listen at {endpoint}, which is not an address of this machine",
         f'listen at endpoint = "{listening}", and let others reach it at advertise = "{endpoint}" (docs/servers.md)',
     )

@@ -40,7 +40,7 @@ class Resolver:
         except Empty:
             if now - self._asked_s <= LOOKUP_S:
                 return None
-            raise Unavailable(f"nobody resolves the name {self._host}", "see this machine's DNS") from None
+            raise Unavailable(f"the name {self._host} was not resolved in time", "check this machine's DNS") from None
         self._asked_s = None
         if isinstance(answer, OSError):
             text = f"the name {self._host} has no address: {answer.strerror or answer}"

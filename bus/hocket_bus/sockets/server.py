@@ -193,7 +193,7 @@ class Server:
             return encode_checked(message)
         except ProtocolError as error:
             self._unsendable.note(endpoint=self.endpoint, error=str(error))
-            told = HocketError("the daemon made an answer that cannot be sent", "report it, with the daemon's log")
+            told = HocketError("the daemon made a reply that cannot be sent", "report it, with the daemon's log")
             return encode(in_place_of(message, told))
 
     def _reply(self, route: bytes, message: Message) -> None:

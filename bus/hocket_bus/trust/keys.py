@@ -142,7 +142,7 @@ def write_own(folder: Path, own: KeyPair) -> None:
     except FileExistsError as error:
         raise BadRequest(
             f"{folder / SECRET} exists; a new key would lock this machine out everywhere",
-            "print it with: hocket keys show --at ENDPOINT; remove the file to insist",
+            "print it with: hocket keys show --at ENDPOINT; to replace it, remove the file",
         ) from error
 
 
@@ -168,7 +168,7 @@ def write_peers(folder: Path, peers: dict[str, Peer]) -> None:
     lines = []
     for name, peer in sorted(peers.items()):
         if not _NAME.fullmatch(name):
-            raise BadRequest(f"'{name}' is no name", "use letters, digits, dots, dashes and underscores")
+            raise BadRequest(f"'{name}' is not a valid name", "use letters, digits, dots, dashes and underscores")
         _check_key(peer.key, name)
         lines += [
             f"[peers.'{name}']",
@@ -231,7 +231,7 @@ def _read(peer: _Written, origin: str) -> Peer:
 
 def _check_key(key: str, origin: str) -> None:
     if len(key) != 40 or not set(key) <= set(_ALPHABET):
-        raise BadRequest(f"{origin}: that is no public key", "copy all 40 characters of: hocket keys show")
+        raise BadRequest(f"{origin}: that is not a public key", "copy all 40 characters of: hocket keys show")
 
 
 def _handed_over() -> Path | None:

@@ -82,7 +82,7 @@ class Pins:
         """Pin a device by hand, by the fingerprint from its owner. Raises BadRequest, and as `check` does."""
         said = compared.strip().lower()
         if not is_name(name) or not _FINGERPRINT.fullmatch(said):
-            raise BadRequest("that is no fingerprint of a device", "take the line 'in a group' of: hocket keys show")
+            raise BadRequest("that is not a device's fingerprint", "copy the line 'in a group' from: hocket keys show")
         with self._changing():
             written = self._read()
             pinned = written.devices.get(name)
@@ -166,4 +166,4 @@ def fingerprint(public: bytes) -> str:
 
 
 def _no_keys(path: Path) -> BadConfiguration:
-    return BadConfiguration(f"{path} has what is no key", "remove that line, and compare fingerprints anew")
+    return BadConfiguration(f"{path} contains an invalid key", "remove that line, and compare fingerprints again")

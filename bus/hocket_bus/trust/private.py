@@ -111,7 +111,7 @@ def lock(file: Path) -> IO[str]:
     held = os.fdopen(_open(file), "r+")
     try:
         if os.fstat(held.fileno()).st_size:
-            raise BadConfiguration(f"{file} is a file, and no lock", "move it away, or choose another place")
+            raise BadConfiguration(f"{file} is a file, not a lock", "move it away, or choose another place")
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BaseException:
         held.close()

@@ -25,7 +25,7 @@ class Taken:
         if needs == "nothing":
             return
         if needs == "never" or kind not in self._takes:
-            raise BadMessage(f"no {kind.__name__} is taken here", "is that the right daemon?")
+            raise BadMessage(f"{kind.__name__} is not accepted here", "is that the right daemon?")
         require(needs, user, keys)
 
     def check_hello(self, hello: Hello, user: str, keys: Keys | None) -> None:

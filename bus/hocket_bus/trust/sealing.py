@@ -104,7 +104,7 @@ class _Seal:
         body = len(front) + _COUNTER_BYTES
         counter = envelope[len(front) : body]
         if int.from_bytes(counter, "big") < self.counter:
-            raise BadMessage("a sealed box that has come before, or too late")
+            raise BadMessage("a sealed box that is a replay or too old")
         text = _unsealed(self.key, counter, envelope[:body], envelope[body:])
         self.counter = int.from_bytes(counter, "big") + 1
         return text
@@ -203,7 +203,7 @@ def _front(envelope: bytes) -> bytes:
     """Return what precedes an envelope's counter: its kind, and the keys of that kind. Raises BadMessage."""
     length = _FRONT_BYTES.get(envelope[:1], len(envelope))
     if len(envelope) < length + _COUNTER_BYTES + crypto_aead_xchacha20poly1305_ietf_ABYTES:
-        raise BadMessage("no sealed box")
+        raise BadMessage("not a sealed box")
     return envelope[:length]
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 READ_BYTES = 1 << 16
-_NO_PROXY = " (a proxy is set, and none is asked: the key goes to the server alone)"
+_NO_PROXY = " (a proxy is set but not used: the key goes to the server only)"
 BROKEN = (OSError, HTTPException)  # what `send` and `read` raise where the connection breaks
 _Address: TypeAlias = tuple[Any, ...]  # as socket.getaddrinfo has it
 
@@ -82,7 +82,7 @@ class HttpConnection:
         except TimeoutError as error:
             raise DeadlineExceeded(
                 f"no connection to {self.server.place} in time",
-                f"see that it runs, and {self.server.setting}",
+                f"check that it runs, and {self.server.setting}",
             ) from error
         self._connected = connected
 
@@ -139,9 +139,9 @@ class HttpConnection:
                 why = error
         if isinstance(why, TimeoutError):
             raise why
-        why_not = "nobody listens there" if isinstance(why, ConnectionRefusedError) else why.strerror or str(why)
+        why_not = "nothing listens there" if isinstance(why, ConnectionRefusedError) else why.strerror or str(why)
         raise Unavailable(
-            f"{self.server.place} cannot be reached: {why_not}", f"start it, or see {self.server.setting}"
+            f"{self.server.place} cannot be reached: {why_not}", f"start it, or check {self.server.setting}"
         ) from why
 
     def _connect_to(self, family: int, address: _Address, wait_s: float) -> socket.socket:
@@ -165,7 +165,7 @@ class HttpConnection:
         except (socket.gaierror, UnicodeError) as error:
             raise Unavailable(
                 f"the name of {self.server.place} is not known here{_NO_PROXY if _has_proxy() else ''}",
-                f"see {self.server.setting}, and the network",
+                f"check {self.server.setting}, and the network",
             ) from error
         return [each for each in found if self._context is not None or is_here(each[1][0])]
 
@@ -178,14 +178,14 @@ class HttpConnection:
         except ssl.SSLCertVerificationError as error:
             raise Untrusted(
                 f"{self.server.place} shows a certificate that is not trusted here: {error.verify_message}",
-                "see that the name in url is the certificate's; SSL_CERT_FILE names authorities of your own",
+                "use the certificate's host name in url; name your own authorities in SSL_CERT_FILE",
             ) from error
         except TimeoutError:
             raise
         except OSError as error:
             self._check_interrupt()
             raise ProtocolError(
-                f"{self.server.place} speaks no TLS", f"see {self.server.setting}: is it https?"
+                f"{self.server.place} does not speak TLS", f"check {self.server.setting}: is it https?"
             ) from error
         return wrapped
 

@@ -20,8 +20,8 @@ CREDENTIAL = "hocket-server-key"
 KeyFile = Annotated[
     FilePath,
     Meta(
-        description="a file with nothing but its key, for this user alone (chmod 600); "
-        f"empty: systemd's credential `{CREDENTIAL}` where there is one, or else no key"
+        description="file that holds only the server's API key, readable by this user alone (chmod 600); "
+        f"empty: systemd's credential `{CREDENTIAL}` if it exists, else no key"
     ),
 ]
 _HOST = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")
@@ -70,9 +70,7 @@ def server_at(setting: str, url: str, path: str, key_file: str) -> ServerAddress
     parts = _split(setting, url)
     host = parts.hostname or ""
     if parts.scheme == "http" and not is_here(host):
-        raise BadConfiguration(
-            f"{setting}: http to {host} could be read on the way", "use https, or http to localhost alone"
-        )
+        raise BadConfiguration(f"{setting}: http to {host} is not encrypted", "use https, or http to localhost only")
     return ServerAddress(
         setting,
         host,
@@ -93,16 +91,18 @@ def is_here(host: str) -> bool:
 
 def _split(setting: str, url: str) -> SplitResult:
     """Split a url that has an address and nothing else. Raises BadConfiguration, without any password in it."""
-    wrong = BadConfiguration(f"{setting} is no address of a server", "write https://host or http://localhost:port")
+    wrong = BadConfiguration(f"{setting} is not a server address", "write https://host or http://localhost:port")
     try:
         parts = urlsplit(url)
         is_port = parts.port is None or parts.port > 0
     except ValueError:
         raise wrong from None
     if parts.username is not None or parts.password is not None:
-        raise BadConfiguration(f"{setting} has a name or a password in it", "put the key into a file: key_file")
+        raise BadConfiguration(
+            f"{setting} contains a user name or a password", "put the key into a file, and name it in key_file"
+        )
     if parts.query or parts.fragment or "?" in url or "#" in url:
-        raise BadConfiguration(f"{setting} has a query or a fragment", "leave out all from ? or # on")
+        raise BadConfiguration(f"{setting} has a query or a fragment", "remove everything from ? or # on")
     is_plain = bool(re.fullmatch(r"[!-~]+", url)) and bool(_HOST.fullmatch(parts.hostname or ""))
     if parts.scheme not in _PORTS or not is_port or not is_plain:
         raise wrong
@@ -128,7 +128,7 @@ def _read(setting: str, path: Path, *, is_own: bool) -> str:
             key = file.read(8_192).strip()
     except OSError as error:
         table = setting.partition(" ")[0]
-        raise BadConfiguration(f"the server's key in {path}: {error.strerror}", f"see {table} key_file") from error
+        raise BadConfiguration(f"the server's key in {path}: {error.strerror}", f"check {table} key_file") from error
     except UnicodeDecodeError:
         key = ""
     if not _KEY.fullmatch(key):

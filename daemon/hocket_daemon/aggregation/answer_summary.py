@@ -17,7 +17,7 @@ from .exchange.exchange import Confirmed
 from .partner import Action, GiveUp, GoAlone, Join, Leave, Rejoin, Warn
 
 MAX_EVENTS = 200  # of the link that are kept; a link that breaks all the time breaks alike
-_NAMES: dict[type[Action], str] = {Join: "asked along", Rejoin: "greeted again", GoAlone: "alone from here on"}
+_NAMES: dict[type[Action], str] = {Join: "asked to take part", Rejoin: "asked again", GoAlone: "continued alone"}
 
 
 class AnswerSummary:

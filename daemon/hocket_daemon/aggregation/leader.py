@@ -110,7 +110,7 @@ class DraftingLeader(Leading, ABC):
     def on_static(self, reason: HocketError) -> None:
         """Tell the reader, since the question would get other tokens with a retrieval daemon that answers."""
         self._reply.notice(
-            f"{reason.text}: from here on the {self._services.side}'s passages are weighed by the question alone"
+            f"{reason.text}: from now on the {self._services.side}'s passages are weighted by the question only"
         )
 
     def _longest_wait_s(self, set_s: float) -> float:
@@ -190,7 +190,7 @@ class Leader(DraftingLeader):
             self._check_documents(self._known.ready)
         elif self._begin.documents and not self._drafter.documents:
             missing = found_in(self.within) if self.within else "no documents are ingested on this side"
-            self._reply.notice(f"{missing}: the cloud's alone decide (η = 0)")
+            self._reply.notice(f"{missing}: only the cloud's are used (η = 0)")
         else:
             self._agree()
 
@@ -299,14 +299,14 @@ class Leader(DraftingLeader):
         if found.verdict == "impossible":
             self.fail(Unavailable("the two sides score relevance differently", "configure the same embedder on both"))
         elif found.verdict == "too late":
-            self._do(self._partner.leave("another scorer", "the cloud scores relevance in another way", "ask again"))
+            self._do(self._partner.leave("another scorer", "the cloud uses another relevance scorer", "ask again"))
         else:
             self._terms.agreed(found.scorer)
             known.agreed = True
             if found.verdict == "begin anew":
                 self._begin_anew(found.scorer)
             elif found.lowered:
-                self._reply.notice(f"the sides have different re-rankers: both score relevance by {found.scorer}")
+                self._reply.notice(f"the sides have different re-rankers: both use {found.scorer} instead")
 
     def _begin_anew(self, scorer: str) -> None:
         self._begun_anew = True  # once: a side that names another scorer each time would go on for ever

@@ -13,12 +13,12 @@ from .partner import Waits
 from .steering import Guard
 
 STEERED = (
-    "the cloud led this answer to where only your documents go on, as one does that wants to hear them",
-    "nothing more of this answer is told to it; if the cloud is yours, set trust_cloud = true under [aggregation]",
+    "the cloud may be steering this answer to extract your private text",
+    "it gets nothing more of this answer; if the cloud is yours, set trust_cloud = true under [aggregation]",
 )
 DOUBTED = (
-    "the cloud led this answer to where your documents go on: most likely by chance, but one that wants to hear them "
-    "would do the same; if you do not trust it, set drafts = false under [egress], and the device leaves it in time"
+    "the cloud may be steering this answer towards your private text, though most likely by chance; if you do not "
+    "trust it, set drafts = false under [egress]: the device then leaves it in time"
 )
 NO_CLOUD = "set cloud in the device's configuration, or ask without --require-cloud"
 

@@ -46,7 +46,7 @@ from .partner import Waits
 from .settings import AggregationSettings, GroupSettings
 from .steering import guard
 
-NOT_FOR_OTHERS = Unavailable("this device's model is a server elsewhere, which gets no other device's question")
+NOT_FOR_OTHERS = Unavailable("this device's model runs on a remote server, which must not see other devices' questions")
 Dispatched = Callable[[Ask, Reply, Peer | None, bool], Session]  # the last: whether other devices may be asked
 
 
@@ -83,7 +83,7 @@ class AggregationMode:
     def check(self, ask: Ask) -> None:
         """Raise BadRequest for what cannot be asked."""
         if not isinstance(ask.options, AggregationOptions | None):
-            raise BadRequest(f"these are options of another mode than {self.name}", "leave them out")
+            raise BadRequest(f"these options do not apply to mode {self.name}", "leave them out")
         options = options_of(ask)
         for what, value, known in (("aggregation", options.method, METHODS), ("weights", options.weights, WEIGHTS)):
             if value not in known:
@@ -91,7 +91,7 @@ class AggregationMode:
         if options.alone and options.require_cloud:
             raise BadRequest("alone and require_cloud exclude each other", "choose one")
         if options.members:
-            raise BadRequest("other devices take part in the modes graph and auto alone", "add: --mode graph")
+            raise BadRequest("other devices take part only in modes graph and auto", "add: --mode graph")
 
     def rows(self, ask: Ask) -> int:
         """Count the rows of a question: one for each passage, and one for itself where passages are set against it."""
@@ -102,11 +102,11 @@ class AggregationMode:
         options = options_of(ask)
         remote = self._remote(None if options.alone else peer)
         if remote is not None and self._dispatched is not None:
-            why = f"the {remote}'s model is a server, which tells no probabilities"
+            why = f"the {remote}'s model is a server that returns no probabilities"
             if options.require_cloud:
                 raise BadRequest(f"{why}, so the two sides cannot answer together", "ask without --require-cloud")
             if not options.alone and peer is not None:
-                reply.notice(f"{why}: one side writes this answer, and not both")
+                reply.notice(f"{why}: only one side writes this answer")
             return self._dispatched(ask, reply, peer, escalates)
 
         leader = Leader(self._services, reply, peer, self._terms(ask, escalates=escalates), self._scorer)
@@ -120,7 +120,7 @@ class AggregationMode:
         names = options_of(ask).members
         remote = self._remote(cloud if settings.cloud else None)
         if remote is not None:
-            why = f"the {remote}'s model is a server, which tells no probabilities"
+            why = f"the {remote}'s model is a server that returns no probabilities"
             raise BadRequest(f"{why}, so a group cannot answer together", "set with = passages under [group]")
         invited = Invited(peer_group, cloud, names, settings)
         terms = self._terms(ask, escalates=settings.with_ == "both")

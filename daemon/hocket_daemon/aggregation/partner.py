@@ -101,7 +101,7 @@ class Partner:
         """Join the other side when it is there, wait a little when it is not, or be alone by choice."""
         if not self.exists:
             if self._required and self._remedy:
-                return [GiveUp(Unavailable("this device knows no cloud", self._remedy))]
+                return [GiveUp(Unavailable("this device has no cloud configured", self._remedy))]
             self.alone = True
             return [GoAlone()]
         if up:
@@ -123,7 +123,7 @@ class Partner:
         if not self.together:
             return self.on_up(now)
         self._expect(now)
-        return [Warn(f"{reason.text}; the answer goes on with another cloud daemon"), Rejoin()] if self.exists else []
+        return [Warn(f"{reason.text}; continuing with another cloud daemon"), Rejoin()] if self.exists else []
 
     def on_down(self, now: float, reason: HocketError) -> list[Action]:  # noqa: ARG002 - all events have their time
         """Handle a link that is silent or refuses us; before the other side has joined, silence may end in time."""
@@ -200,7 +200,7 @@ class Partner:
     def _on_wait_over(self, now: float, awaited: bool) -> list[Action]:
         self._wait_until_s = inf
         if not self.joined:
-            reason = self._reason or Unavailable("the cloud is not connected", "is its daemon running?")
+            reason = self._reason or Unavailable("the cloud is not connected", "check that its daemon is running")
             return self._go_alone(reason.text, reason.remedy)
         if awaited:
             self._retry_s = min(RETRY_S[1], self._retry_s * 2)

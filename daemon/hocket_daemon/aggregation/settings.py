@@ -11,26 +11,30 @@ from hocket_bus.messages import MAX_MEMBERS
 
 
 class AggregationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The rules by which two sides write one answer. In a session of both, what the device's file says holds."""
+    """How the two sides write one answer together. In a session of both, the device's settings apply."""
 
     relevance_temperature: Annotated[
-        float, Meta(ge=1e-6, description="passages' scores are divided by this before they become weights"), FOR_EXPERTS
+        float,
+        Meta(ge=1e-6, description="temperature of the softmax that turns the passages' scores into weights"),
+        FOR_EXPERTS,
     ] = 0.1
     reweigh_every: Annotated[
         int,
-        Meta(ge=1, lt=1 << 16, description="tokens between two looks at how relevant the passages are"),
+        Meta(ge=1, lt=1 << 16, description="tokens between two updates of the passages' weights"),
         FOR_EXPERTS,
     ] = 4
     wire_mass: Annotated[
-        float, Meta(gt=0, le=1, description="share of a distribution that a draft carries"), FOR_EXPERTS
+        float,
+        Meta(gt=0, le=1, description="probability mass of the next-token distribution that a draft carries"),
+        FOR_EXPERTS,
     ] = 0.98
     contrast: Annotated[
         float,
         Meta(
             ge=0,
             le=4,
-            description="how strongly each passage is set against the question alone (β), at the cost of one row; "
-            "0: not at all",
+            description="strength of contrastive decoding: how far each passage's distribution is set against "
+            "that of the question alone (β); costs one more row; 0: off",
         ),
         FOR_EXPERTS,
     ] = 0.5
@@ -46,52 +50,60 @@ class AggregationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_on
         float,
         Meta(
             ge=0,
-            description="how long an answer waits at most for a cloud that reports progress in reading its prompt; "
-            "0: three times what the device expects its own answer to take, at least 20 s",
+            description="how long an answer waits at most for a cloud that reports progress in reading its "
+            "prompt; 0: three times the time that the device expects for its own answer, at least 20 s",
         ),
         FOR_EXPERTS,
     ] = 0.0
     rejoin_wait_s: Annotated[
-        float, Meta(gt=0, description="the same for the first joint step after a break"), FOR_EXPERTS
+        float,
+        Meta(gt=0, description="how long the first joint step after a break waits for the cloud's draft"),
+        FOR_EXPERTS,
     ] = 1.0
     min_evidence: Annotated[
         float,
         Meta(
             ge=-1,
             le=1,
-            description="an answer is said to be probably not in the documents where no passage's score, the "
-            "probability that it answers, reaches this; 0 or less: never",
+            description="an answer is reported as probably not in the documents if the best passage's score, the "
+            "probability that it answers the question, is below this; 0 or less: never",
         ),
         FOR_EXPERTS,
     ] = 0.17
     trust_cloud: Annotated[
         bool,
-        Meta(description="neither leave nor warn of a cloud that leads an answer to this device's documents"),
+        Meta(
+            description="do not check whether the cloud steers an answer to extract this device's private text: "
+            "neither warn about such a cloud nor disconnect it"
+        ),
     ] = False
 
 
 class GroupSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The part that other devices of the group take where they are asked: docs/graph.md."""
+    """How other devices of the group take part in an answer: docs/graph.md, docs/group.md."""
 
     with_: Annotated[
         Literal["passages", "drafts", "both"],
         Meta(
-            description="what devices of the group send for a question that goes beyond home: `passages`, which the "
-            "cloud reads; `drafts` of each token, sealed, while their passages stay with them; or `both`"
+            description="what other devices of the group send for a question that is not answered at home: "
+            "`passages`, which the cloud reads; `drafts` of each token, encrypted end to end, so that their "
+            "passages stay with them; or `both`"
         ),
     ] = field(name="with", default="passages")
     cloud: Annotated[
-        bool, Meta(description="the cloud writes along, too, where devices send drafts; it then sees the answer")
+        bool, Meta(description="the cloud drafts, too, when devices send drafts; it then sees the answer")
     ] = True
     members: Annotated[
-        int, Meta(ge=1, le=MAX_MEMBERS, description="devices that take part in an answer at most"), FOR_EXPERTS
+        int,
+        Meta(ge=1, le=MAX_MEMBERS, description="maximum number of devices that take part in an answer"),
+        FOR_EXPERTS,
     ] = 3
     patience_ms: Annotated[
         float,
         Meta(
             ge=0,
             le=60_000,
-            description="how long a step waits for a member beyond a round trip; then it goes on without",
+            description="how long a step waits for a member's draft beyond one round trip before it goes on without it",
         ),
         FOR_EXPERTS,
     ] = 1_000.0
@@ -100,8 +112,8 @@ class GroupSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         Meta(
             ge=0,
             le=600,
-            description="how long the first token waits at most for a member that reports progress in reading; "
-            "0: as `aggregation.progress_wait_s`",
+            description="how long the first token waits at most for a member that reports progress in reading "
+            "its prompt; 0: as `aggregation.progress_wait_s`",
         ),
         FOR_EXPERTS,
     ] = 0.0
@@ -110,14 +122,21 @@ class GroupSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         Meta(
             ge=0,
             le=64,
-            description="drafts for others say of no token more than so many bits beside what the question alone says "
-            "(docs/privacy.md), at the cost of one row; 0: no bound",
+            description="limit in bits on what each token of a draft for another device can reveal of this "
+            "device's documents, beyond what the question alone predicts (docs/privacy.md); costs one more row; "
+            "0: no limit",
         ),
     ] = 0.0
     bits_a_day: Annotated[
         float,
-        Meta(ge=0, description="bits that drafts may tell of each document in a day, with `most_bits`; 0: no bound"),
+        Meta(
+            ge=0,
+            description="limit in bits on what drafts can reveal of each document in a day; needs `most_bits`; "
+            "0: no limit",
+        ),
     ] = 0.0
     most_say: Annotated[
-        float, Meta(gt=0, le=1, description="the largest share of any one member in a token"), FOR_EXPERTS
+        float,
+        Meta(gt=0, le=1, description="largest weight of any one member in the distribution of a token"),
+        FOR_EXPERTS,
     ] = 0.9

@@ -35,7 +35,9 @@ class Document:
             return False
         end = edit.at + edit.removed
         if end > len(self.text):
-            raise BadRequest(f"characters up to {end} of a text of {len(self.text)} cannot change", "send all of it")
+            raise BadRequest(
+                f"the change ends at {end}, the text has {len(self.text)} characters", "send the whole text"
+            )
         text = self.text[: edit.at] + edit.inserted + self.text[end:]
         _check(text, edit.cursor)
         self.anchor, self.next_anchor = (_moved(anchor, edit) for anchor in (self.anchor, self.next_anchor))

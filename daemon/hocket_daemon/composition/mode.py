@@ -51,13 +51,13 @@ class CompositionMode:
 
 def _writer(services: Services, generator: Generator) -> Writer | None:
     if generator == "model" and services.reader is not None:
-        raise BadConfiguration('[composition] generator is "model", which is a server here', 'set it to "server"')
+        raise BadConfiguration('[composition] generator is "model", but the model is a server', 'set it to "server"')
     if generator == "model":
         model = services.model
         return Writer(LocalGenerator(model, services.compute, mass=1.0), model.name)
     if generator == "server":
         server = services.server or services.reader
         if server is None:
-            raise BadConfiguration('[composition] generator is "server", but there is none', "set url in [server]")
+            raise BadConfiguration('[composition] generator is "server", but none is configured', "set url in [server]")
         return Writer(server, "server")
     return None

@@ -22,7 +22,7 @@ class Redaction:
         try:
             self._patterns = (*_ALWAYS, *(re.compile(pattern) for pattern in patterns))
         except re.error as error:
-            raise BadConfiguration(f"[composition] redact: {error}", "mend the regular expression") from error
+            raise BadConfiguration(f"[composition] redact: {error}", "correct the regular expression") from error
 
     def __call__(self, text: str) -> str:
         """Return the text with … in place of what is redacted."""

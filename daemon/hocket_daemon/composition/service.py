@@ -315,7 +315,7 @@ class CompositionService:
         now, place = time.monotonic(), place_of_request(message.request)
         self._daemon.check_taking()
         if message.request in self._open:
-            raise BadRequest("that text is another client's", "choose its number at random")
+            raise BadRequest("that text belongs to another client", "choose a random number")
         self._services.admission.enter(place, event.user, ROWS, now)
         peer = self._daemon.memory_peer()
         try:

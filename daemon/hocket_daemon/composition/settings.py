@@ -17,58 +17,58 @@ PAUSE_S = 0.7  # behind a change, from which on its writer is taken to read what
 
 
 class CompositionSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Prose that is completed as it is typed: docs/composition.md."""
+    """Completion of prose as it is typed: docs/composition.md."""
 
     model: Annotated[
         str,
         Meta(
-            description="what completes texts: `auto` is the model that answers, where it suggests within 250 ms on "
-            "this machine, and else `bundled-composition` beside it; empty is the one that answers; a name as under "
-            "`[model]`, such as `smollm2-composition`, is a model beside it"
+            description="the model that completes text: `auto`: the answering model if it suggests within 250 ms "
+            "on this machine, else `bundled-composition`, loaded beside it; empty: the answering model; or a "
+            "name as under `[model]`, such as `smollm2-composition`, loaded beside it"
         ),
     ] = AUTO
     distance: Annotated[
         Count | Literal["auto"],
         Meta(
-            description="tokens by which the text may change before memory is asked for again (τ); "
-            "`auto` is more while nothing new comes"
+            description="tokens by which the text must change before memory is requested again (τ); `auto` "
+            "raises it while replies bring nothing new"
         ),
         FOR_EXPERTS,
     ] = 10
     memory_tokens: Annotated[
-        int, Meta(ge=16, description="tokens of takeaways that are remembered; the oldest go"), FOR_EXPERTS
+        int, Meta(ge=16, description="tokens of takeaways kept as memory; the oldest are dropped first"), FOR_EXPERTS
     ] = 160
     confidence: Annotated[
         float,
         Meta(
             ge=0,
             le=1,
-            description="a suggestion is shown as far as it is right with this chance, names and numbers as they stand "
-            "in memory or in the text; 0: all of it",
+            description="a suggestion is cut off where its probability of being right falls below this, and "
+            "names and numbers appear only as they are in memory or in the text; 0: no cut",
         ),
         FOR_EXPERTS,
     ] = 0.7
     passages: Annotated[
-        int, Meta(ge=1, le=16, description="passages that takeaways are made of at each request"), FOR_EXPERTS
+        int, Meta(ge=1, le=16, description="passages per memory request that takeaways are written from"), FOR_EXPERTS
     ] = 3
-    takeaways: Annotated[int, Meta(ge=1, le=32, description="takeaways of a request"), FOR_EXPERTS] = 4
-    own_documents: Annotated[bool, Meta(description="remember this device's own documents, too")] = True
+    takeaways: Annotated[int, Meta(ge=1, le=32, description="takeaways per memory request"), FOR_EXPERTS] = 4
+    own_documents: Annotated[bool, Meta(description="also use this device's own documents for memory")] = True
     redact: Annotated[
         tuple[str, ...],
         Meta(
-            description="regular expressions of what is taken out of a query before it leaves, "
-            "beside mail addresses and numbers of six digits and more"
+            description="regular expressions of text to remove from a query before it leaves, in addition to "
+            "mail addresses and numbers of six or more digits"
         ),
     ] = ()
 
 
 class GeneratorSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The writer of the memory that devices ask for while they compose: docs/composition.md."""
+    """What writes the memory that devices request while they compose: docs/composition.md."""
 
     generator: Annotated[
         Generator,
         Meta(
-            description="`extractive`: sentences of the documents as they stand; `model`: this daemon's model writes "
-            "takeaways of them; `server`: the one of `[server]` does"
+            description="what takeaways are: `extractive`: sentences copied from the documents; `model`: texts "
+            "by this daemon's model; `server`: texts by the server of `[server]`"
         ),
     ] = "extractive"

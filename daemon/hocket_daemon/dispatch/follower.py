@@ -170,16 +170,16 @@ class Follower:
     def _on_target(self, message: Target) -> None:
         """Take the tokens of an answer that was written somewhere else so far."""
         if message.first > 0:
-            raise BadMessage("tokens without their beginning")
+            raise BadMessage("tokens that do not start at the beginning")
         if max(message.ids, default=0) >= self._services.model.vocabulary:
-            raise BadMessage("a token that no model here has")
+            raise BadMessage("a token outside the vocabulary")
         if len(message.ids) >= self._opening.sampling.max_tokens:
-            raise BadMessage("an answer that is as long as it may be")
+            raise BadMessage("an answer of the maximum length already")
         self._chain.cut(0)
         for token in message.ids:
             self._chain.append(token)
         if self._chain.digest != message.digest or len(self._chain) != self._opening.tokens:
-            raise BadMessage("tokens that the opening does not name")
+            raise BadMessage("tokens that differ from those of the opening")
         self._take_turn()
 
     def _take_turn(self) -> None:

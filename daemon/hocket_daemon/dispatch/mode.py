@@ -129,7 +129,7 @@ class DispatchMode:
     def check(self, ask: Ask) -> None:
         """Raise BadRequest for what cannot be asked."""
         if not isinstance(ask.options, DispatchOptions | None):
-            raise BadRequest(f"these are options of another mode than {self.name}", "leave them out")
+            raise BadRequest(f"these options do not apply to mode {self.name}", "leave them out")
         if options_of(ask).alone and options_of(ask).to in ("cloud", "server"):
             raise BadRequest(f"alone and to {options_of(ask).to} exclude each other", "choose one")
 
@@ -192,9 +192,9 @@ class DispatchMode:
         if options.alone or options.to == "device":
             return None
         if options.to == "server" and server is None:
-            raise BadRequest("this side has no server", "name one in [server], or ask the cloud")
+            raise BadRequest("this side has no server configured", "set [server], or ask the cloud")
         if options.to == "cloud" and peer is None:
-            raise BadRequest("this side has no cloud", "name one in its configuration, or ask the device")
+            raise BadRequest("this side has no cloud configured", "set cloud in its configuration, or ask the device")
         if server is not None and (options.to == "server" or (begins == "race" and not options.to)):
             told = self._services.history.shareable(ask.prompt, server.place)
             request = TextRequest(

@@ -8,7 +8,7 @@ from ..serving.search.attributes import untold_line
 from ..serving.search.evidence import OFF, doubt, scores_of
 from .writers.writers import CloudWriter
 
-MODELS_OWN = "the model's own answer, which may be invented: whoever begins it has read no document"
+MODELS_OWN = "the model's own answer, which may be invented: the side that starts it has read no document"
 Found = list[tuple[str, float]]  # scorer and evidence; none where there is no passage
 
 

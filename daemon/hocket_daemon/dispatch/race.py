@@ -197,7 +197,7 @@ class Race:
             if not self.may_write(spare):
                 return []
             self.moving, self._move_until_s = None, inf
-            return [Notify(f"the {self.writer} is late; the {spare} goes on"), *self._hand_over(spare, now)]
+            return [Notify(f"the {self.writer} is late; the {spare} continues"), *self._hand_over(spare, now)]
         idle = [side for side in SIDES if self._states[side] == "idle"]
         return [action for side in idle for action in self._begin(side, now)]
 
@@ -220,4 +220,4 @@ def together(first: list[Action], then: list[Action]) -> list[Action]:
 
 
 def _notice_of(error: HocketError, remaining: Side) -> str:
-    return f"{error}; the {remaining} goes on" if error.text else f"the {remaining} goes on"
+    return f"{error}; the {remaining} continues" if error.text else f"the {remaining} continues"

@@ -18,52 +18,57 @@ OF_CONSTRAINT: dict[PolicyName, Constraint] = {"ramp": "device", "greedy": "devi
 
 
 class DispatchSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The choice of the side that begins an answer and of the one that goes on, and what that may cost."""
+    """Which side starts an answer, which one continues it, and what that may cost."""
 
     budget: Annotated[
         float, Meta(ge=0, le=1, description="share of all prompt tokens that the constrained side may read")
     ] = 0.5
     burst_tokens: Annotated[
-        int, Meta(ge=0, description="prompt tokens that the constrained side may be ahead of the budget"), FOR_EXPERTS
+        int, Meta(ge=0, description="prompt tokens by which the constrained side may exceed the budget"), FOR_EXPERTS
     ] = 4_000
     max_per_day: Annotated[
-        float, Meta(ge=0, description="dollars a day; at this the device answers alone; 0: no limit")
+        float, Meta(ge=0, description="maximum dollars a day; once spent, the device answers alone; 0: no limit")
     ] = 0.0
     constraint: Annotated[
         Literal["auto", "device", "server"],
-        Meta(description="the side that the budget is for; auto: the one whose tokens cost more"),
+        Meta(description="the side whose tokens the budget limits; `auto`: the one whose tokens cost more"),
     ] = "auto"
     policy: Annotated[
         PolicyName,
-        Meta(description="how long each side waits before it starts: priced, or one of the DiSCo paper's"),
+        Meta(
+            description="how long each side waits before it starts: `priced`, or `ramp`, `greedy` or `threshold` "
+            "of the DiSCo paper"
+        ),
         FOR_EXPERTS,
     ] = "priced"
     tail_share: Annotated[
         float,
-        Meta(gt=0, lt=1, description="share of the budget that ramp and greedy keep for slow answers (α)"),
+        Meta(gt=0, lt=1, description="share of the budget that `ramp` and `greedy` reserve for slow answers (α)"),
         FOR_EXPERTS,
     ] = 0.05
     migration: Annotated[
         Migration,
         Meta(
-            description="how the writing moves to the cheaper side: overlap (the source writes on until the target "
-            "is there), stop (as in the paper) or off"
+            description="how the answer moves to the cheaper side: `overlap` (the source writes until the target "
+            "is ready), `stop` (as in the paper) or `off`"
         ),
         FOR_EXPERTS,
     ] = "overlap"
     quality_s: Annotated[
         float,
-        Meta(ge=0, description="seconds that one waits for the cloud rather than read what the device writes"),
+        Meta(ge=0, description="seconds that it is worth waiting for the cloud's answer instead of the device's"),
     ] = 0.0
-    pace: Annotated[float, Meta(gt=0, description="tokens a second that a reader reads (r_c)")] = 4.8
-    price: Annotated[str, Meta(description="a price by its name, such as gpt-4o-mini; empty: the two below")] = ""
-    price_input: Annotated[float, Meta(ge=0, description="dollars for a million prompt tokens of the server")] = 0.0
-    price_output: Annotated[float, Meta(ge=0, description="dollars for a million answer tokens of the server")] = 0.0
+    pace: Annotated[float, Meta(gt=0, description="reading speed of the reader, in tokens a second (r_c)")] = 4.8
+    price: Annotated[str, Meta(description="name of a known price, such as `gpt-4o-mini`; empty: the two below")] = ""
+    price_input: Annotated[float, Meta(ge=0, description="dollars per million prompt tokens of the server")] = 0.0
+    price_output: Annotated[float, Meta(ge=0, description="dollars per million answer tokens of the server")] = 0.0
     exchange_rate: Annotated[
-        float, Meta(ge=0, description="dollars that 10^15 FLOPs of the device are worth to you (λ)"), FOR_EXPERTS
+        float,
+        Meta(ge=0, description="what the device's computation costs you, in dollars per 10^15 FLOPs (λ)"),
+        FOR_EXPERTS,
     ] = 0.3
     account: Annotated[
-        FilePath, Meta(description="the file that keeps what was spent, over restarts, too; empty: it is forgotten")
+        FilePath, Meta(description="file that keeps what was spent across restarts; empty: a restart forgets it")
     ] = ""
 
 
@@ -71,12 +76,12 @@ def check(settings: DispatchSettings) -> None:
     """Raise BadConfiguration for values that do not go together."""
     if settings.price and settings.price not in TABLE_8:
         raise BadConfiguration(
-            f"[dispatch] has no price '{settings.price}'",
-            f"take one of {', '.join(TABLE_8)}, or set price_input and price_output",
+            f"unknown price '{settings.price}' under [dispatch]",
+            f"use one of: {', '.join(TABLE_8)}, or set price_input and price_output",
         )
     if settings.price and (settings.price_input or settings.price_output):
         raise BadConfiguration(
-            "[dispatch] has 'price' and a price in dollars, too", "leave 'price' out, or price_input and price_output"
+            "[dispatch] sets both 'price' and a price in dollars", "remove 'price', or price_input and price_output"
         )
     fits = OF_CONSTRAINT.get(settings.policy)
     if fits is not None and settings.constraint not in ("auto", fits):

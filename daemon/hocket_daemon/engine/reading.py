@@ -27,7 +27,7 @@ class Reading(NamedTuple):
 
     def __str__(self) -> str:
         """Describe it for `hocket status`."""
-        turns = "" if self.turns else ", and no earlier turns with them"
+        turns = "" if self.turns else ", without earlier turns"
         return f"{self.passages} passages of up to {self.words} words{turns}"
 
     def prompt(self, prompt: Prompt, passages: Sequence[str]) -> Prompt:

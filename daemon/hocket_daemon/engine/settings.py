@@ -26,34 +26,41 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
     name: Annotated[
         str,
         Meta(
-            description="a model that `hocket model get` has got, `bundled`, a folder, a `.gguf` file, or a "
-            "Hugging Face name; `auto` is the best one on this machine whose measured step is bearable, or `bundled`"
+            description="a model downloaded with `hocket model get`, `bundled`, a folder, a `.gguf` file, or a "
+            "Hugging Face name; `auto`: the best model on this machine that is fast enough, as measured, else "
+            "`bundled`"
         ),
     ] = AUTO
     engine: Annotated[
         Engine,
         Meta(
-            description="`auto` is llama.cpp for a `.gguf` file and transformers for anything else; `vllm` is for a "
-            "GPU server (docs/models.md); `openai`: the server of `[server]` reads the passages and writes, and of "
-            "`name` only the tokenizer is loaded"
+            description="`auto`: llama.cpp for a `.gguf` file, else transformers; `vllm`: for a GPU server "
+            "(docs/models.md); `openai`: the server of `[server]` reads the passages and writes, and only the "
+            "tokenizer of `name` is loaded"
         ),
     ] = "auto"
     vllm: Annotated[
         dict[str, bool | int | float | str],
-        Meta(description="handed on to vLLM's engine under its own names, such as `tensor_parallel_size`"),
+        Meta(description="options passed to vLLM's engine under their own names, such as `tensor_parallel_size`"),
     ] = {}
-    context: Annotated[int, Meta(ge=1, description="tokens that a row can hold: prompt and answer together")] = 1024
-    slots: Annotated[int, Meta(ge=1, description="rows kept at once; a request takes one for each passage")] = 16
+    context: Annotated[
+        int, Meta(ge=1, description="tokens per row (the sequence of one passage): prompt and answer together")
+    ] = 1024
+    slots: Annotated[int, Meta(ge=1, description="rows held at once; a request takes one for each passage")] = 16
     kv_bytes: Annotated[
         int,
-        Meta(ge=0, description="what the slots may take in memory; more is refused at the start; 0: any"),
+        Meta(
+            ge=0,
+            description="maximum bytes of memory for the slots; the daemon refuses to start if they need more; "
+            "0: no limit",
+        ),
         FOR_EXPERTS,
     ] = 4_000_000_000
     prefill_tokens: Annotated[
         int,
         Meta(
             ge=0,
-            description="tokens of a prompt in one forward pass, in which other sessions decode, too; 0: 128, or on a "
+            description="prompt tokens per forward pass, in which other sessions also decode; 0: 128, or on a "
             "GPU as many as a pass reads in the time of two decode steps, measured at the start",
         ),
         FOR_EXPERTS,
@@ -63,30 +70,32 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(
             ge=0,
             le=256,
-            description="CPU threads of a forward pass; more than are idle make it slower; 0: half of the cores, "
-            "as the other half is the other side's where both run on one machine",
+            description="CPU threads per forward pass; more than there are idle cores slow it down; 0: half of "
+            "the cores, which leaves the other half for the other side on the same machine",
         ),
     ] = 0
     dtype: Annotated[
         str,
         Meta(
-            description="`float32`, `bfloat16`, `float16`; `auto` is bfloat16 on a GPU, and on a CPU float32 or the "
-            "fastest format of a model; of a `.gguf` file it is that of keys and values, `auto` being float16"
+            description="`float32`, `bfloat16`, `float16`; `auto`: bfloat16 on a GPU; on a CPU float32 or the "
+            "model's fastest format; for a `.gguf` file, this is the format of keys and values, and `auto` is "
+            "float16"
         ),
     ] = "auto"
 
     turns: Annotated[
         ReadsTurns,
         Meta(
-            description="whether earlier turns of a conversation are read where passages are; `auto`: by a model of "
-            "400 million weights or more, as a smaller one repeats its earlier answers; they are searched with anyway"
+            description="whether the model reads earlier turns of a conversation in addition to passages; "
+            "`auto`: if it has 400 million weights or more, as smaller ones repeat their earlier answers; the "
+            "search uses earlier turns in any case"
         ),
     ] = "auto"
     rewrites: Annotated[
         bool,
         Meta(
-            description="a question that refers to those before it is written again by this model, and so searched; "
-            "it takes a short text of the model's, and a small model does it badly"
+            description="rewrite follow-ups as standalone questions before searching; costs a short text by this "
+            "model, and small models do it badly"
         ),
     ] = False
 
@@ -97,30 +106,32 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class KVSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Storage of what the model computed of passages: docs/kv.md."""
+    """Stored KV, what the model has computed of passages, for reuse: docs/kv.md."""
 
-    folder: Annotated[FilePath, Meta(description="where it is kept, readable by this user only; empty: nowhere")] = ""
-    budget_bytes: Annotated[int, Meta(ge=0, description="the least recently used passages go when this is reached")] = (
-        2_000_000_000
-    )
+    folder: Annotated[
+        FilePath, Meta(description="folder for it, readable by this user only; empty: nothing is stored")
+    ] = ""
+    budget_bytes: Annotated[
+        int, Meta(ge=0, description="maximum size in bytes; the least recently used passages are removed first")
+    ] = 2_000_000_000
 
 
 class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A server with OpenAI's API, such as vLLM or llama.cpp, that writes text; what it is told: docs/privacy.md."""
+    """A server with OpenAI's API, such as vLLM or llama.cpp, that writes text; what it is sent: docs/privacy.md."""
 
     url: Annotated[
         str,
         Meta(
-            description="where it listens: `https://host`, or `http://localhost:port` on this machine alone; "
-            "a path takes the place of `/v1`; empty: there is none"
+            description="address of the server: `https://host`, or `http://localhost:port` on this machine only; "
+            "a path replaces `/v1`; empty: no server"
         ),
     ] = ""
-    model: Annotated[str, Meta(description="the model's name there; must be set where `url` is")] = ""
+    model: Annotated[str, Meta(description="the model's name on the server; required with `url`")] = ""
     api: Annotated[
         Api,
         Meta(
-            description="`completions` (/v1/completions), or `chat` (/v1/chat/completions), "
-            "which cannot go on from a text that is begun"
+            description="`completions` (/v1/completions), or `chat` (/v1/chat/completions), which cannot "
+            "continue a text that is already begun"
         ),
     ] = "completions"
     key_file: KeyFile = ""
@@ -129,8 +140,8 @@ class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         Meta(
             ge=0,
             le=MAX_LOGPROBS,
-            description="where it is this side's model: of how many of the likeliest next tokens it tells the "
-            "log-probabilities, so that the side aggregates (docs/dispatch.md); 0: it is asked for text alone",
+            description="if the server is this side's model: how many of the likeliest next tokens to request "
+            "log-probabilities of, so that the side can aggregate (docs/dispatch.md); 0: only text is requested",
         ),
     ] = 0
     thinking: Annotated[
@@ -138,12 +149,14 @@ class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         Meta(
             ge=0,
             le=MAX_THINKING,
-            description="tokens that the model there may think before each answer, beyond the answer's own; "
-            "0: it is asked not to think (docs/dispatch.md)",
+            description="tokens that the server's model may think before each answer, in addition to the "
+            "answer's own; 0: it is asked not to think (docs/dispatch.md)",
         ),
     ] = 0
-    connect_wait_s: Annotated[float, Meta(gt=0, description="how long connecting may take"), FOR_EXPERTS] = 5.0
+    connect_wait_s: Annotated[float, Meta(gt=0, description="how long to wait for a connection"), FOR_EXPERTS] = 5.0
     first_wait_s: Annotated[
-        float, Meta(gt=0, description="how long the first piece of a text may take"), FOR_EXPERTS
+        float, Meta(gt=0, description="how long to wait for the first piece of a text"), FOR_EXPERTS
     ] = 60.0
-    piece_wait_s: Annotated[float, Meta(gt=0, description="how long each further piece may take"), FOR_EXPERTS] = 20.0
+    piece_wait_s: Annotated[float, Meta(gt=0, description="how long to wait for each further piece"), FOR_EXPERTS] = (
+        20.0
+    )

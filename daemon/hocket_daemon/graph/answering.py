@@ -36,10 +36,10 @@ class Answering:
         gather = event.message
         assert isinstance(gather, Gather)
         if not self._allowed:
-            self._deliver(NoEvidence(session=gather.session, why="its owner lets no evidence leave"))
+            self._deliver(NoEvidence(session=gather.session, why="its owner does not share passages"))
             return
         if self._under_way >= AT_ONCE:
-            self._deliver(NoEvidence(session=gather.session, why="it is asked too much at once"))
+            self._deliver(NoEvidence(session=gather.session, why="it has too many questions at once"))
             return
         self._under_way += 1
         until_s = time.monotonic() + gather.deadline_s
@@ -56,7 +56,7 @@ class Answering:
             return NoEvidence(session=gather.session, why=notice_text(outcome.text))
         near = [_as_it_leaves(passage) for passage in outcome.passages if passage.score >= self._minimum]
         if not near:
-            why = "none of its passages is near the question" if outcome.documents_total else "it has no documents"
+            why = "none of its passages matches the question" if outcome.documents_total else "it has no documents"
             return NoEvidence(session=gather.session, why=why)
         self.passages_total += len(near)
         return Evidence(session=gather.session, passages=near)

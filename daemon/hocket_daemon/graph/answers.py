@@ -44,13 +44,13 @@ def judge(candidates: Sequence[Candidate], cosines: Sequence[Sequence[float]]) -
     if doubt := _doubt(candidates):
         return _decision("escalate", 0.0, doubt)
     if len(candidates) < 2:
-        return _decision("escalate", 0.0, "one answer alone agrees with none")
+        return _decision("escalate", 0.0, "only one answer, so none to agree with")
     similar = {(i, j): similarity(candidates[i].text, candidates[j].text, cosines[i][j]) for i, j in _pairs(candidates)}
     of_each = [fmean(value for pair, value in similar.items() if at in pair) for at in range(len(candidates))]
     metric = max(of_each)
     if metric < THRESHOLD:
-        return _decision("escalate", metric, f"the answers at home differ: similarity {metric:.2f}")
-    return _decision("home", metric, f"the answers at home agree: similarity {metric:.2f}")
+        return _decision("escalate", metric, f"the answers on this device differ: similarity {metric:.2f}")
+    return _decision("home", metric, f"the answers on this device agree: similarity {metric:.2f}")
 
 
 def similarity(one: str, other: str, cosine: float) -> float:
@@ -63,13 +63,13 @@ def similarity(one: str, other: str, cosine: float) -> float:
 def _doubt(candidates: Sequence[Candidate]) -> str:
     """Return why the answers are not sure of themselves; empty where they are."""
     if not candidates or not all(each.text.strip() for each in candidates):
-        return "an answer at home is empty"
+        return "an answer on this device is empty"
     if any(_UNSURE.search(each.text) for each in candidates):
-        return "an answer at home says that it does not know"
+        return "an answer on this device says that it does not know"
     if (likely := fmean(each.log_probability for each in candidates)) < MIN_LOG_PROBABILITY:
-        return f"the answers at home are unlikely to the model itself: {likely:.2f} nats a token"
+        return f"the model finds the answers on this device unlikely: {likely:.2f} nats a token"
     if (flat := fmean(each.entropy for each in candidates)) > MAX_ENTROPY:
-        return f"the answers at home were drawn from flat distributions: {flat:.2f} nats"
+        return f"the answers on this device were drawn from flat distributions: {flat:.2f} nats"
     return ""
 
 

@@ -20,7 +20,7 @@ def load(path: str) -> Calibration:
     try:
         return msgspec.json.decode(Path(path).read_bytes(), type=Calibration)
     except (OSError, msgspec.DecodeError) as error:
-        raise BadConfiguration(f"{path}: {error}", "make it anew: hocket graph calibrate; or remove it") from error
+        raise BadConfiguration(f"{path}: {error}", "create it again: hocket graph calibrate; or remove it") from error
 
 
 def save(path: Path, calibration: Calibration) -> None:

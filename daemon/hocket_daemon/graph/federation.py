@@ -42,7 +42,7 @@ from .settings import FederationSettings
 
 EXPIRE_S = 60.0  # between two looks for devices that have no key any more, or were not there for long
 DAY_S = 86_400.0
-NO_GROUP = "the cloud keeps nothing of this device: [federation] groups does not name it there"
+NO_GROUP = "the cloud stores no summaries of this device: add it to [federation] groups there"
 log = structlog.get_logger(__name__)
 
 
@@ -214,7 +214,7 @@ class Federation:
         if not self._settings.groups:
             return {"federation": "off: [federation] groups names no devices"}
         groups = "; ".join(f"{name}: {', '.join(names)}" for name, names in self._settings.groups.items())
-        keyless = f"; in no key: {', '.join(self.members.keyless)}" if self.members.keyless else ""
+        keyless = f"; without a key: {', '.join(self.members.keyless)}" if self.members.keyless else ""
         return {
             "federation": f"{groups}{keyless}"[:2_000],
             "summaries held": ", ".join(f"{name} {count}" for name, count in sorted(self._held.items())) or "none yet",

@@ -63,13 +63,13 @@ def decide(question: str, found: Passages, calibration: Calibration) -> GateDeci
     """Decide for home where the metric reaches the threshold; escalate with scores of another scorer."""
     threshold = calibration.threshold
     if not found.passages:
-        return _decision("escalate", 0.0, threshold, "no documents at home")
+        return _decision("escalate", 0.0, threshold, "no documents on this device")
     if found.scorer != calibration.scorer:
         return _decision("escalate", 0.0, threshold, "the gate is not calibrated for this embedder")
     given = inputs(question, found)
     value = metric(given, calibration)
     covered = f"{given.words:.0%} of the question's words, best passage {given.best:.2f}"
-    reason = f"{'enough' if value >= threshold else 'too little'} found at home: {covered}"
+    reason = f"{'enough' if value >= threshold else 'too little'} found on this device: {covered}"
     return _decision("home" if value >= threshold else "escalate", value, threshold, reason)
 
 

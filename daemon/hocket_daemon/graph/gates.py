@@ -50,10 +50,12 @@ class AnswersGate:
         """Decide once the answers are written; where they cannot be, escalate the question."""
 
         def judged(outcome: GateDecision | HocketError) -> None:
-            done(_escalate(f"no answers at home: {outcome.text}") if isinstance(outcome, HocketError) else outcome)
+            done(
+                _escalate(f"no answers on this device: {outcome.text}") if isinstance(outcome, HocketError) else outcome
+            )
 
         if not found.passages:
-            done(_escalate("no documents at home"))
+            done(_escalate("no documents on this device"))
             return
         self._candidates = Candidates(self._services, lookups, self._number, judged)
         self._candidates.start(question, found)

@@ -96,7 +96,7 @@ class Gathering:
             return
         self.asked.discard(name)
         if isinstance(message, NoEvidence):
-            self._without.append(f"{name} knows nothing of it: {message.why}")
+            self._without.append(f"{name} has no passages for it: {message.why}")
         else:
             self._evidence += [_as_read(passage, name) for passage in message.passages[: self._asked_for]]
         self._go_on()
@@ -105,7 +105,7 @@ class Gathering:
         """Handle a device that has left."""
         if name in self.asked:
             self.asked.discard(name)
-            self._notices.append(f"{name} has gone while it was asked")
+            self._notices.append(f"{name} disconnected while it was asked")
             self._go_on()
 
     @property

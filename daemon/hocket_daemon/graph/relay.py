@@ -27,8 +27,8 @@ from ..monitoring.counters import Counters
 from ..serving.search.retrieval import RetrievalClient
 from .members import Members
 
-NOT_OTHER = "is no device of your group"  # whether it is anybody's is none of the asker's business
-NO_GROUP = "the cloud names no other device of your group: see [federation] groups there"
+NOT_OTHER = "is not another device of your group"  # whether it is anybody's is none of the asker's business
+NO_GROUP = "your group has no other device: see [federation] groups on the cloud"
 
 
 class Relay:
@@ -86,7 +86,7 @@ class Relay:
             if there is None:
                 why_not.append(f"{match.device} {self._members.why_not(match.device)}")
             elif there not in self._keys:
-                why_not.append(f"{match.device} has no key for sealed boxes")
+                why_not.append(f"{match.device} has no encryption key")
             else:
                 rtt_s = self._server.rtt_s(route) + self._server.rtt_s(there)
                 found.append(

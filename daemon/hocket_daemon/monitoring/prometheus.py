@@ -28,7 +28,7 @@ class Exporter(Collector):
         """Listen at `address`; `post` runs a callable on the main loop, where `metrics` is called at each scrape."""
         host, _, port = address.rpartition(":")
         if not host.strip("[]") or not port.isdigit() or not 0 < int(port) < 65_536:
-            raise BadConfiguration(f"metrics: '{address}' is no address", 'write metrics = "127.0.0.1:9464"')
+            raise BadConfiguration(f"metrics: '{address}' is not an address", 'write metrics = "127.0.0.1:9464"')
         self._post = post
         self._metrics = metrics
         registry = CollectorRegistry()

@@ -106,7 +106,7 @@ class PrivacyBudget:
                     database.executemany(_SET, [(self._day, key, each) for key, each in bits.items()])
                     database.execute(_DROP, (DAYS,))
             except (OSError, sqlite3.Error, BadConfiguration) as error:
-                text = f"what was told of documents cannot be written down in {self._path}: {error}"
+                text = f"the count of today's disclosure cannot be written to {self._path}: {error}"
                 raise Unavailable(text, "make the ledger's folder writable for the device daemon") from error
         self._reserved |= bits
 
@@ -129,7 +129,7 @@ def _read(path: Path | None, day: str) -> dict[bytes, float]:
             return dict(database.execute(_OF_DAY, (day,)).fetchall())
     except (OSError, sqlite3.Error, BadConfiguration) as error:
         text = f"{path} cannot be read: {error}"
-        raise Unavailable(text, "move it away; what was told today is forgotten then") from error
+        raise Unavailable(text, "move it away; the count of today's disclosure is then lost") from error
 
 
 def _digest(document: str) -> bytes:

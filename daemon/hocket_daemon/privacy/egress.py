@@ -30,58 +30,60 @@ TO_REMEMBER: tuple[PeerClass, ...] = ("control", "memory")  # and no memory is a
 
 
 class ServerEgressSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Data that may leave this side for a server of text: docs/privacy.md."""
+    """Data that may leave this side for a text server: docs/privacy.md."""
 
     passages: Annotated[
         bool,
         Meta(
-            description="passages of this side's documents below their titles and headings, for the server that is "
-            "its model (`[model] engine`); without them such a side answers from no document"
+            description="passages of this side's documents, with their titles and headings, for the server that "
+            "is its model (`[model] engine`); if false, such a side answers from no document"
         ),
     ] = False
     ledger: Annotated[
-        FilePath, Meta(description="the file that counts what left, for `hocket audit`; empty: none is kept")
+        FilePath, Meta(description="file that counts what left, for `hocket audit`; empty: nothing is counted")
     ] = ""
 
 
 class EgressSettings(ServerEgressSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Data that may leave for the cloud, or for a server of text; false keeps it on the device: docs/privacy.md.
+    """Data that may leave for the cloud or a text server; false keeps it on the device: docs/privacy.md.
 
     Whatever has no name here stays.
     """
 
     query: Annotated[
         bool,
-        Meta(description="questions; without them, `targets` or `control` the device answers every question alone"),
+        Meta(
+            description="questions; if this, `targets` or `control` is false, the device answers every question alone"
+        ),
     ] = True
     drafts: Annotated[
         bool,
         Meta(
-            description="next-token distributions and the tokens drawn from them; "
-            "without them the device aggregates alone: the same tokens, more slowly"
+            description="next-token distributions and the tokens drawn from them; if false, the device alone "
+            "combines both sides: the same tokens, more slowly"
         ),
     ] = True
     targets: Annotated[bool, Meta(description="the tokens of the answer so far")] = True
-    control: Annotated[bool, Meta(description="greetings, pings, and where a session stands")] = True
+    control: Annotated[bool, Meta(description="greetings, pings, and the state of each session")] = True
     history: Annotated[
         HistoryPolicy,
         Meta(
             description="earlier turns of a conversation, sent with its next question: those that the cloud has "
-            "read before (seen), all, or none"
+            "already read (`seen`), `all`, or `none`"
         ),
     ] = "seen"
     summaries: Annotated[
         bool,
         Meta(
             description="summaries of the parts of this device's knowledge graph: names, topics and relations, "
-            "no sentences; without them the cloud is told to forget those that it has"
+            "no sentences; if false, the cloud is told to delete those that it has"
         ),
     ] = False
     bridges: Annotated[
         bool,
         Meta(
-            description="names that stand in the passage that this device finds nearest to a question, with words of "
-            "the question, for a second step of the cloud's search; without them each side takes it by itself"
+            description="names from the passage that this device ranks best for a question, with words of the "
+            "question, for a second step of the cloud's search; if false, each side takes that step by itself"
         ),
     ] = False
     evidence: Annotated[
@@ -90,16 +92,16 @@ class EgressSettings(ServerEgressSettings, frozen=True, forbid_unknown_fields=Tr
     drafts_for: Annotated[
         tuple[Annotated[str, Meta(min_length=1, max_length=64)], ...],
         Meta(
-            description="devices of the group that get next-token distributions made from this device's documents, "
-            'sealed, and the names of those documents: `["anna"]`, or `["*"]` for all that are pinned by hand '
-            "(`hocket keys pin`)"
+            description="devices of the group that get next-token distributions made from this device's "
+            'documents, encrypted end to end, and the names of those documents: `["anna"]`, or `["*"]` for all '
+            "whose keys you have confirmed (`hocket keys pin`)"
         ),
     ] = ()
     memory: Annotated[
         bool,
         Meta(
-            description="while you compose, what is new of the text, at most 64 words of it and redacted; "
-            "without them, or `control`, suggestions are made from this device's documents alone"
+            description="while you compose, the new part of the text, at most 64 words of it and redacted; if "
+            "this or `control` is false, suggestions are made from this device's documents alone"
         ),
     ] = True
 
@@ -130,7 +132,7 @@ class PeerGate:
         if _of_turns(message):
             self.require("history", "turn of a conversation")
         if _of_bridge(message):
-            self.require("bridges", "name that was found")
+            self.require("bridges", "name found in a passage")
 
     def count(self, message: Message, size_bytes: int) -> None:
         """Count a message in the ledger; a sealed one was counted by its own class before."""
@@ -190,10 +192,10 @@ def obstacle(settings: EgressSettings, needed: Sequence[PeerClass] = NEEDED) -> 
 def fact(settings: EgressSettings) -> str:
     """Return the line of `hocket status`: what leaves, in plain words."""
     hindered, alone = obstacle(settings), obstacle(settings, TO_REMEMBER)
-    read = "passages, for the server that is its model (passages = true)" if settings.passages else ""
+    read = "passages, to the server that runs its model (passages = true)" if settings.passages else ""
     if hindered and alone and not _of_graph(settings) and not read:
         return f"nothing: {hindered.text}"
-    composed = "" if alone else "what is new of a text that is composed, at most 64 words, redacted (memory = true)"
+    composed = "" if alone else "new parts of a composed text, at most 64 words, redacted (memory = true)"
     return "; ".join(filter(None, ("" if hindered else _of_questions(settings), composed, _of_graph(settings), read)))
 
 
@@ -206,7 +208,7 @@ def _of_graph(settings: EgressSettings) -> str:
 
 
 def _of_questions(settings: EgressSettings) -> str:
-    names = "; names that were found for them (bridges = true)" if settings.bridges else ""
+    names = "; names found in passages for them (bridges = true)" if settings.bridges else ""
     if settings.drafts:
         return f"questions, answers' tokens and draft distributions (drafts = true, the default){names}"
     return f"questions and answers' tokens, no distributions (drafts = false){names}"
@@ -330,7 +332,7 @@ def read(path: Path) -> list[Entry]:
         with read_only(path) as database:
             return [Entry(*row) for row in database.execute("SELECT * FROM sent ORDER BY day, peer, session, class")]
     except sqlite3.Error as error:
-        raise Unavailable(f"{path} cannot be read: {error}", "move it away; the daemon begins a new one") from error
+        raise Unavailable(f"{path} cannot be read: {error}", "move it away; the daemon starts a new one") from error
 
 
 def _add(path: Path, pending: dict[tuple[str, str, str], tuple[int, int]]) -> None:

@@ -29,6 +29,6 @@ class LinkSwitch:
             else:
                 self._file.unlink(missing_ok=True)
         except OSError as error:
-            how = "cut" if cut else "joined"
+            how = "cut" if cut else "connected"
             text = f"the link is {how} until the device daemon ends: {self._file} cannot be written, {error.strerror}"
             raise Unavailable(text, "make its folder writable for the device daemon") from error

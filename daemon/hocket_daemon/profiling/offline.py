@@ -59,7 +59,7 @@ def profile(
 ) -> DecodeProfile:
     """Measure and fit; `progress` is called after every step. Raises BadRequest for too short a context."""
     if steps_of(model, stage) == 0:
-        raise BadRequest(f"chunks of {stage.chunk_tokens} tokens fill the model's context", "take shorter chunks")
+        raise BadRequest(f"chunks of {stage.chunk_tokens} tokens fill the model's context", "use shorter chunks")
     meter = EnergyMeter()
     seconds = np.mean([_run(model, stage, wire_mass, progress) for _ in range(stage.runs)], axis=0)
     decoded_j = meter.joules()

@@ -70,8 +70,8 @@ def fit(contexts: Sequence[float], seconds: Sequence[float]) -> DecodeTime:
     t, c = np.asarray(contexts, float), np.asarray(seconds, float)
     if len(np.unique(t)) < MIN_POINTS:
         raise BadRequest(
-            f"decode times at {len(np.unique(t))} lengths of the context, a fit needs {MIN_POINTS}",
-            "raise 'context' under [model], or take shorter chunks",
+            f"decode times at only {len(np.unique(t))} context lengths, a fit needs {MIN_POINTS}",
+            "raise 'context' under [model], or use shorter chunks",
         )
     centred = t - t.mean()
     k_c = float(c.mean() - (centred @ c) / (centred @ centred) * t.mean())

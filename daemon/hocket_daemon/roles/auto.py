@@ -60,11 +60,11 @@ class GraphMode:
         options = options_of(ask)
         self._aggregation.check(msgspec.structs.replace(ask, options=msgspec.structs.replace(options, members=[])))
         if options.alone:
-            raise BadRequest(f"the mode {self.name} asks others, too", "ask alone in the mode aggregation")
+            raise BadRequest(f"mode {self.name} also asks other devices", "ask alone in mode aggregation")
         if len(set(options.members)) < len(options.members):
             raise BadRequest("a member is named twice", "name each once")
         if self._drafts(ask) and options.method != "coupled":
-            raise BadRequest(f"a group's drafts are not aggregated by {options.method}", "leave the method out")
+            raise BadRequest(f"{options.method} cannot aggregate a group's drafts", "leave the method out")
 
     def rows(self, ask: Ask) -> int:
         """Return the rows that an aggregation needs."""
@@ -83,7 +83,7 @@ class GraphMode:
         """Begin an aggregation with others: with their drafts, or with their passages, which the cloud reads."""
         peer_group = self._group.peer_group()
         if options_of(ask).members and (peer is None or peer_group is None):
-            reply.notice("there is no cloud by way of which other devices could be reached: answering alone")
+            reply.notice("no cloud is configured through which to reach other devices: answering alone")
         if peer is None or peer_group is None or not self._drafts(ask):
             return self._aggregation.begin(ask, reply, peer, escalates=True)
         return self._aggregation.begin_group(ask, reply, peer, peer_group, self._group.settings)

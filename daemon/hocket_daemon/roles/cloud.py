@@ -107,7 +107,7 @@ class CloudDaemon(Daemon):
 
     def _corrected(self) -> dict[str, str]:
         corrections = int(self.services.counters.metrics()["corrections_total"])
-        return {"corrected by a device": f"{corrections} time(s), by a near-tie or a device that went on alone"}
+        return {"corrected by a device": f"{corrections} time(s), after a near-tie or because a device continued alone"}
 
 
 def main(path: Path, parts: Parts = PRODUCT, engine: Engine | None = None) -> None:

@@ -376,12 +376,12 @@ class Daemon:
         model = self.services.model
         return {
             "model": model.name,
-            **({"chosen by nobody": self._fallback_notice} if self._fallback_notice else {}),
+            **({"default model": self._fallback_notice} if self._fallback_notice else {}),
             **({"a better model": self._better} if self._better and not self._fallback_notice else {}),
             "compute": self._compute_fact(model),
             "precision": "; ".join(filter(None, (model.precision, model.why))),
             "reading": str(self.services.reading),
-            "bus": "in real time" if self._comes_first else "at the priority of other programs",
+            "bus": "real-time priority" if self._comes_first else "normal priority",
             "retrieval": "connected" if self._retrieval.up else "not connected",
             "requests in work": str(self._requests.in_work(user)),
         }

@@ -167,7 +167,7 @@ class DeviceDaemon(Daemon):
             links[-1].capacity = member.capacity
         self.cluster.links = links
         for gone in former.values():
-            self.bus.hang_up(gone.link, Unavailable(f"{gone.link.endpoint} is not for this device any more"))
+            self.bus.hang_up(gone.link, Unavailable(f"{gone.link.endpoint} no longer serves this device"))
 
     def _dialled(self, member: CloudMember) -> Link:
         hello = Hello(
@@ -215,13 +215,13 @@ class DeviceDaemon(Daemon):
         folder = Path(self.settings.keys) if self.settings.keys else paths.keys()
         members = read(folder)
         if members is None:
-            raise BadConfiguration(f"no list of cloud daemons in {folder}", "take one: hocket members take FILE")
+            raise BadConfiguration(f"no list of cloud daemons in {folder}", "install one: hocket members take FILE")
         if self._members is not None:
             check_successor(members, self._members)
         found = members.candidates(Keys(folder).own.public, self.services.model.fingerprint)
         if not found:
             text = "no cloud daemon of the list has a model with this device's tokenizer"
-            raise BadConfiguration(text, "choose a model of one family, see: hocket members list")
+            raise BadConfiguration(text, "choose a model of the same family, see: hocket members list")
         self._members = members
         return found
 
@@ -272,7 +272,7 @@ class DeviceDaemon(Daemon):
 
     def _cloud_facts(self, user: str) -> dict[str, str]:
         server = server_of(self.settings.server) if self.services.server is not None else None
-        asked = {"server": f"{server.place}, asked by dispatch in the cloud's place"} if server is not None else {}
+        asked = {"server": f"{server.place}, used by dispatch instead of the cloud"} if server is not None else {}
         return {"cloud": self._cloud_fact(user), **asked, "leaves this device": fact(self._egress)}
 
     def _cloud_fact(self, user: str) -> str:

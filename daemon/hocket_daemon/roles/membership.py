@@ -75,7 +75,7 @@ def new_owner(folder: Path) -> str:
     try:
         write_new(path, f"secret = '{key.encode(HexEncoder).decode()}'\n")
     except FileExistsError as error:
-        text = f"{path} exists; devices know its owner and would take no other's list"
+        text = f"{path} exists, and devices accept no list signed with another key"
         raise BadRequest(text, "sign with it") from error
     return key.verify_key.encode(HexEncoder).decode()
 
@@ -92,7 +92,9 @@ def sign(folder: Path, members: Mapping[str, CloudMember]) -> MemberList:
     """
     path = folder / OWNER
     if not path.exists():
-        raise BadConfiguration(f"this machine signs no lists: there is no {path}", "make its key: hocket members new")
+        raise BadConfiguration(
+            f"this machine has no key to sign lists: there is no {path}", "create it: hocket members new"
+        )
     check_mode(path, _OWNER_MODE)
     key = SigningKey(load(path, _Owner).secret.encode(), HexEncoder)
     with changing(folder / FILE):
@@ -120,10 +122,10 @@ def _taken(folder: Path, text: str) -> MemberList:
 def check_successor(new: MemberList, former: MemberList) -> None:
     """Check that a list is the same, or a later one of the same owner. Raises BadRequest."""
     if new.owner != former.owner:
-        raise BadRequest("the list is of another owner than the one that is known here", f"remove {FILE} to insist")
+        raise BadRequest("the list is signed by another owner than the known one", f"remove {FILE} to accept it")
     if new != former and new.version <= former.version:
-        text = f"the list has version {new.version}, and version {former.version} is known here"
-        raise BadRequest(text, "take the newest one")
+        text = f"the list has version {new.version}, but version {former.version} is known already"
+        raise BadRequest(text, "use the newest list")
 
 
 def read(folder: Path) -> MemberList | None:
@@ -143,7 +145,9 @@ def parse(text: str, origin: str) -> MemberList:
         signature = bytes.fromhex(first.removeprefix(_SIGNED).strip("'"))
         VerifyKey(found.owner.encode(), HexEncoder).verify(_DOMAIN + signed.encode(), signature)
     except (msgspec.DecodeError, ValueError, BadSignatureError) as error:
-        raise BadConfiguration(f"{origin} is not as its owner signed it", "fetch it again from its owner") from error
+        raise BadConfiguration(
+            f"{origin} does not match its owner's signature", "fetch it again from its owner"
+        ) from error
     _checked(found.members, origin)
     return found
 
@@ -153,9 +157,11 @@ def _checked(members: dict[str, CloudMember], origin: str) -> dict[str, CloudMem
     for name, member in members.items():
         check_endpoint(member.endpoint)
         if not is_tcp(member.endpoint):
-            raise BadConfiguration(f"{origin}: {name} is reached on its own machine alone", "name a tcp endpoint")
+            raise BadConfiguration(f"{origin}: {name} can be reached only from its own machine", "name a tcp endpoint")
     if not members or len({member.key for member in members.values()}) < len(members):
-        raise BadConfiguration(f"{origin}: there are no members, or two with one key", "give each daemon its own entry")
+        raise BadConfiguration(
+            f"{origin}: there are no members, or two with the same key", "give each daemon its own entry"
+        )
     return members
 
 

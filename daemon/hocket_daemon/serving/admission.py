@@ -73,9 +73,9 @@ class Admission:
             full = f"{len(self)} of {self._places} places and {self._taken} of {self._rows} rows are taken"
             raise self._busy(user, rows, now_s, full)
         if self._is_reserved(user, rows, self._taken):
-            raise self._busy(user, rows, now_s, "what is free is kept for a machine that holds nothing")
+            raise self._busy(user, rows, now_s, "the free slots are reserved for a machine that uses none")
         if self._keeps_for_another(user, rows, now_s):
-            raise self._busy(user, rows, now_s, "the free place is kept for a machine that holds fewer")
+            raise self._busy(user, rows, now_s, "the free place is reserved for a machine that uses fewer")
         self._refused.pop(user, None)
         self._held[key] = _Held(user, rows, now_s)
         self._count_rows()
@@ -117,7 +117,7 @@ class Admission:
         maximum = self._rows - self._reserved_rows
         if rows > maximum:
             share = f", of which one machine may have {maximum}" if self._reserved_rows else ""
-            text = f"{rows} rows were asked for, the model has {self._rows} slots{share}"
+            text = f"the question needs {rows} rows, the model has {self._rows} slots{share}"
             raise BadRequest(text, "ask for fewer documents")
 
     def _is_reserved(self, user: str, rows: int, taken: int) -> bool:

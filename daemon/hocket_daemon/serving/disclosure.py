@@ -17,7 +17,7 @@ from ..engine.sampling.heads import Contrast, Heads, Made
 from ..privacy.budget import PrivacyBudget
 
 TOLD_ALL = Forbidden(
-    "its documents have told all that they may today", "raise bits_a_day under [group] there, or ask tomorrow"
+    "its documents have reached today's disclosure limit", "raise bits_a_day under [group] there, or ask tomorrow"
 )
 
 

@@ -71,18 +71,22 @@ class Guard:
         state = scope.get("state") or {}
         peer: ConnectionPeer = state.get(PEER) or ConnectionPeer(scope["client"], scope["server"])
         if not is_owner(peer.uid):
-            text = "without a key this gateway answers its own user alone, on this machine"
-            raise Refusal(403, text, "its user makes one: hocket serve keys new NAME", "not_the_owner")
+            text = "without a key this gateway answers only its own user, on this machine"
+            raise Refusal(403, text, "let that user make one: hocket serve keys new NAME", "not_the_owner")
 
     def _check(self, headers: Headers, method: str) -> None:
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if len(hosts) != 1 or _name_of(hosts[0]) not in self._names:
             shown = ", ".join(hosts)[:100]
-            raise Refusal(403, f"'{shown}' is no name of this gateway", "add it to names in serve.toml", "bad_host")
+            raise Refusal(
+                403, f"'{shown}' is not a host name of this gateway", "add it to names in serve.toml", "bad_host"
+            )
         may_ask = self._may_read if method in CHANGES_NOTHING else self._may_change
         if not all(may_ask(origin.lower(), hosts[0].lower()) for origin in origins):
             shown = ", ".join(origins)[:100]
-            raise Refusal(403, f"the page {shown} may not ask", "add it to origins in serve.toml", "bad_origin")
+            raise Refusal(
+                403, f"the page {shown} may not use this gateway", "add it to origins in serve.toml", "bad_origin"
+            )
 
     def _may_read(self, origin: str, _: str) -> bool:
         """Tell whether a page has a name of this machine, or is in `origins`: only the latter see answers."""

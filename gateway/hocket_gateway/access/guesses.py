@@ -37,6 +37,6 @@ class Guesses:
         if left < 0:
             bucket.spend(-1, now)
             text = f"more than {A_MINUTE} wrong keys came from {address} within a minute"
-            raise Refusal(429, text, "send a key that is known", "too_many_guesses", retry_after_s=-left / rate)
+            raise Refusal(429, text, "send a valid key", "too_many_guesses", retry_after_s=-left / rate)
         if left < 1:
             log.warning("many wrong keys", address=address)

@@ -87,7 +87,7 @@ class People:
             return NOBODY
         remedy = "send 'Authorization: Bearer KEY'; make one with: hocket serve keys new NAME"
         if not key:
-            raise Refusal(401, "this gateway asks for a key", remedy, "invalid_api_key")
+            raise Refusal(401, "this gateway requires a key", remedy, "invalid_api_key")
         person = self._read().get(_digest(key))
         if person is None:
             raise Refusal(401, "this key is not known, or was revoked", remedy, "invalid_api_key")
@@ -131,7 +131,7 @@ def listed(file: Path) -> list[Person]:
     try:
         return msgspec.json.decode(raw, type=list[Person])
     except msgspec.DecodeError as error:
-        raise BadConfiguration(f"{file}: {error}", "mend the file, or remove it and make new keys") from error
+        raise BadConfiguration(f"{file}: {error}", "fix the file, or remove it and make new keys") from error
 
 
 def invite(
@@ -149,9 +149,11 @@ def invite(
     With `folders` and `may_upload` the person reads its uploads below `uploads`, too.
     """
     if not NAME.fullmatch(name) or not name.strip("."):
-        raise BadRequest(f"'{name[:64]}' is no name for a key", "use up to 64 letters, digits, '.', '_' and '-'")
+        raise BadRequest(
+            f"'{name[:64]}' is not a valid name for a key", "use up to 64 letters, digits, '.', '_' and '-'"
+        )
     if name.casefold() in RESERVED:
-        raise BadRequest(f"'{name}' is no name of one person", "use another name")
+        raise BadRequest(f"'{name}' is a reserved name", "use another name")
     key = PREFIX + secrets.token_urlsafe(32)
     account = f"key-{secrets.token_hex(8)}"
     own = (str(uploads / account),) if folders and may_upload and uploads is not None else ()
@@ -167,7 +169,7 @@ def invite(
     with changing(file):
         people = listed(file)
         if any(each.name == name for each in people):
-            raise BadRequest(f"there is a key for {name}", f"take it away first: hocket serve keys revoke {name}")
+            raise BadRequest(f"{name} already has a key", f"revoke it first: hocket serve keys revoke {name}")
         _save(file, [*people, person])
     return key
 

@@ -136,7 +136,7 @@ class Composing:
 
     def _check(self, person: Person) -> None:
         if person.folders:
-            text = "a text is composed from all documents of this device, and this key reads some folders alone"
+            text = "suggestions use all documents of this device, and this key may read only some folders"
             raise Refusal(403, text, "use a key without --in", "not_allowed")
         now = time.monotonic()
         bucket = self._buckets.setdefault(person.account, Bucket(A_MINUTE / 60, A_MINUTE, now))

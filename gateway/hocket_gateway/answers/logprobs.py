@@ -14,7 +14,7 @@ from ..http.refusals import Refusal
 def wanted_logprobs(asked: bool | None, most: int | None) -> int | None:
     """Return how many likeliest tokens to list beside each token's own; None if not requested. Raises Refusal."""
     if most and not asked:
-        raise Refusal(400, "top_logprobs is of no use alone", "set logprobs", "bad_request", param="top_logprobs")
+        raise Refusal(400, "top_logprobs needs logprobs", "set logprobs", "bad_request", param="top_logprobs")
     if most is not None and not 0 <= most <= MAX_LOGPROBS:
         text = f"top_logprobs is {most}"
         raise Refusal(400, text, f"use 0 to {MAX_LOGPROBS}", "bad_request", param="top_logprobs")

@@ -188,9 +188,17 @@ class Limits:
     def _enter(self, person: Person) -> None:
         now, most = time.monotonic(), person.at_once or self._at_once
         if self._in_work[person.account] >= most:
-            raise Refusal(429, f"{most} questions of this key are in work", "wait for one", "busy", retry_after_s=1.0)
+            raise Refusal(
+                429, f"{most} questions of this key are in progress", "wait for one", "busy", retry_after_s=1.0
+            )
         if self._comes_behind(person, now):
-            raise Refusal(429, "another key waits that has fewer in work", "wait a moment", "busy", retry_after_s=1.0)
+            raise Refusal(
+                429,
+                "another key with fewer questions in progress is waiting",
+                "wait a moment",
+                "busy",
+                retry_after_s=1.0,
+            )
         rate = self._a_minute / 60
         bucket = self._buckets.setdefault(person.account, Bucket(rate, self._a_minute, now))
         if (left := bucket.spend(1, now)) < 0:

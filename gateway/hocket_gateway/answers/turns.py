@@ -37,7 +37,7 @@ class Turns:
             async with asyncio.timeout(WAIT_S):
                 await lock.acquire()
         except TimeoutError as error:
-            text = "earlier questions of this key are still on their way"
+            text = "earlier questions of this key are still being sent"
             raise Refusal(429, text, "ask fewer at once", "busy", retry_after_s=1.0) from error
         return _once(lock.release)
 

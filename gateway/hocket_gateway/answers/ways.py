@@ -19,10 +19,10 @@ class Way:
 
 WAYS = (
     Way("hocket", "aggregation", "device and cloud write one answer together"),
-    Way("hocket-auto", "auto", "at home where home knows enough, else with the cloud and other devices"),
-    Way("hocket-dispatch", "dispatch", "the faster or the cheaper side writes"),
+    Way("hocket-auto", "auto", "on the device if its documents suffice, else with the cloud and other devices"),
+    Way("hocket-dispatch", "dispatch", "the faster or cheaper side writes the answer"),
     Way("hocket-graph", "graph", "with the cloud and with other devices of the group"),
-    Way("hocket-alone", "aggregation", "the device alone; the cloud is told nothing", alone=True),
+    Way("hocket-alone", "aggregation", "the device alone; nothing is sent to the cloud", alone=True),
 )
 LATEST = ":latest"  # what Ollama's clients put behind a name
 
@@ -43,6 +43,6 @@ def way_named(name: str, *, alone_only: bool) -> Way:
         )
     if way not in allowed:
         raise Refusal(
-            403, f"this key may not ask '{way.id}'", f"use one of: {known}", "model_not_allowed", param="model"
+            403, f"this key may not use '{way.id}'", f"use one of: {known}", "model_not_allowed", param="model"
         )
     return way

@@ -64,7 +64,7 @@ async def text(request: Request) -> Response:
     gateway, person = _asking(request)
     name = request.path_params["name"]
     if not person.may_read(name):
-        raise Refusal(403, "this key may not read that document", "it reads its own folders alone", "not_allowed")
+        raise Refusal(403, "this key may not read that document", "it may read only its own folders", "not_allowed")
     showing = _pages(gateway, person, name)
     try:
         first = await anext(showing)
@@ -113,7 +113,9 @@ async def remove(request: Request) -> Response:
     gateway, person = _asking(request)
     name = request.path_params["name"]
     if not gateway.uploads.may_remove(person, name):
-        raise Refusal(403, "this key may not remove that document", "it removes what it has sent", "not_allowed")
+        raise Refusal(
+            403, "this key may not remove that document", "it may remove only files that it sent", "not_allowed"
+        )
     removed = await gateway.removals.remove(name)
     if removed is None:
         return json_response({"name": name, "deleted": False, "going_on": True}, 202)
@@ -178,7 +180,7 @@ def _offset(request: Request) -> int:
     """Return the offset in the query. Raises Refusal."""
     offset = request.query_params.get("offset", "0")
     if not (offset.isdecimal() and int(offset[:20]) < MAX_OFFSET):
-        raise Refusal(400, "offset is a number of documents", "leave it out for the first ones", param="offset")
+        raise Refusal(400, "offset must be a number of documents", "leave it out for the first ones", param="offset")
     return int(offset)
 
 

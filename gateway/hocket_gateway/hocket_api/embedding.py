@@ -22,7 +22,7 @@ async def vectors(
 ) -> list[bytes]:
     """Return a vector of length 1 for each text: float32, little-endian. Raises Refusal, HocketError."""
     if model.removesuffix(LATEST) != MODEL:
-        text = f"'{model[:100]}' gives no embeddings"
+        text = f"'{model[:100]}' is not an embedding model"
         raise Refusal(404, text, f"use {MODEL}", "model_not_found", param="model")
     if not texts or not all(text.strip() for text in texts):
         raise Refusal(400, "there is nothing to embed", "send texts that are not empty", "bad_request", param=param)
@@ -42,5 +42,5 @@ def texts_of(wanted: str | list[object], param: str) -> list[str]:
     """Return the texts to embed. Raises Refusal for token ids, which differ between models."""
     texts = [wanted] if isinstance(wanted, str) else wanted
     if not all(isinstance(text, str) for text in texts):
-        raise unsupported(param, "an input of numbers is one of tokens", "send texts")
+        raise unsupported(param, "token numbers are not accepted as input", "send texts")
     return [text for text in texts if isinstance(text, str)]

@@ -31,7 +31,7 @@ from ..http.refusals import Refusal
 
 INSTRUCTIONS = (
     "hocket answers questions from the private documents of this device and the public ones of a cloud. Use `ask` for "
-    "an answer with its sources, `search` for passages of the device alone, which tells the cloud nothing."
+    "an answer with its sources, `search` for passages of the device only, which sends nothing to the cloud."
 )
 ALONE = next(way.id for way in WAYS if way.alone)
 MAX_PASSAGES = 32

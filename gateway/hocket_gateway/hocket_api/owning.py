@@ -37,7 +37,7 @@ async def explanation(request: Request) -> Response:
     """Return the record of an answer, as in `hocket explain --json`. Raises Refusal, HocketError."""
     gateway, number = owned(request), request.path_params["number"]
     if not _NUMBER.fullmatch(number):
-        raise Refusal(400, "an answer's number has 32 hexadecimal digits", "use the id of its hocket object")
+        raise Refusal(400, "an answer's ID has 32 hexadecimal digits", "use the id of its hocket object")
     try:
         return json_response(await (await gateway.upstream.client()).explain(bytes.fromhex(number)))
     except BadRequest as error:
@@ -47,6 +47,6 @@ async def explanation(request: Request) -> Response:
 def owned(request: Request) -> Gateway:
     """Return the gateway, for clients that need no key. Raises Refusal for one with a key, who is a guest."""
     if request.state.person != NOBODY:
-        raise Refusal(403, "a key is not enough for this", "use the command line of the device", "not_allowed")
+        raise Refusal(403, "clients with a key may not do this", "use the command line on the device", "not_allowed")
     gateway: Gateway = request.app.state.gateway
     return gateway

@@ -28,9 +28,9 @@ async def read(request: Request, kind: type[T], max_bytes: int) -> T:
         return msgspec.json.decode(raw, type=kind)
     except msgspec.ValidationError as error:
         text, param = _plain(str(error))
-        raise Refusal(400, text, "mend this field", "bad_request", param=param) from error
+        raise Refusal(400, text, "fix this field", "bad_request", param=param) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Refusal(400, f"the body is no JSON: {error}"[:500], "send one JSON object", "bad_request") from error
+        raise Refusal(400, f"the body is not JSON: {error}"[:500], "send one JSON object", "bad_request") from error
 
 
 async def whole_body(request: Request, max_bytes: int) -> bytes:
@@ -48,12 +48,12 @@ async def whole_body(request: Request, max_bytes: int) -> bytes:
                 if size > max_bytes:
                     raise too_long
     except TimeoutError as error:
-        raise Refusal(408, f"the request was not whole within {READ_S:.0f} s", "send it again", "timeout") from error
+        raise Refusal(408, f"the request was not complete within {READ_S:.0f} s", "send it again", "timeout") from error
     except ClientDisconnect as error:
         raise Refusal(400, "the connection was closed", "send the request again") from error
     if size and not _is_json(request.headers.getlist("content-type")):
         remedy = "send it with the header 'Content-Type: application/json'"
-        raise Refusal(415, "the body is not said to be JSON", remedy, "not_json")
+        raise Refusal(415, "the body is not declared as JSON", remedy, "not_json")
     return b"".join(parts)
 
 

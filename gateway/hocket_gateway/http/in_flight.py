@@ -63,7 +63,7 @@ class InFlight:
 
 def busy() -> Refusal:
     """Return the refusal of an answer for which there is no room."""
-    text = "too many answers are on their way to clients that do not read them"
+    text = "too many answers wait for clients that do not read them"
     return Refusal(503, text, "ask again in a moment", "busy", retry_after_s=1.0)
 
 

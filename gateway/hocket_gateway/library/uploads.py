@@ -73,7 +73,9 @@ class Uploads:
     def enter(self, person: Person) -> None:
         """Count a file in work. Raises Refusal if too many of the person's are being sent or read."""
         if self._in_work[person.account] >= AT_ONCE:
-            raise Refusal(429, f"{AT_ONCE} files of this key are in work", "wait for one", "busy", retry_after_s=1.0)
+            raise Refusal(
+                429, f"{AT_ONCE} files of this key are in progress", "wait for one", "busy", retry_after_s=1.0
+            )
         self._in_work[person.account] += 1
 
     def leave(self, person: Person) -> None:
@@ -84,7 +86,7 @@ class Uploads:
         """Write the body, all or nothing, in place of a file that had this name. Raises Refusal."""
         own = self.of(person)
         if own is None:
-            raise Refusal(403, "this gateway takes no files", "set uploads in serve.toml", "not_allowed")
+            raise Refusal(403, "this gateway accepts no files", "set uploads in serve.toml", "not_allowed")
         if not self.may_add(person):
             remedy = "make one that may: hocket serve keys new NAME --may-upload"
             raise Refusal(403, "this key may not send files", remedy, "not_allowed")
@@ -100,7 +102,7 @@ class Uploads:
             finally:
                 part.unlink(missing_ok=True)
         except OSError as error:
-            text = f"the file cannot be kept: {error.strerror or error}"
+            text = f"the file cannot be stored: {error.strerror or error}"
             raise Refusal(507, text, "make room on the device, or use another name", "not_kept") from error
         return uploaded
 
@@ -156,7 +158,7 @@ def _parts(name: str) -> list[str]:
     for part in parts:
         is_odd = part in ("", ".", "..") or part.startswith(PART) or not part.isprintable() or "\\" in part
         if is_odd or len(part.encode(errors="surrogatepass")) > MAX_NAME_BYTES:
-            raise Refusal(400, f"'{name[:200]}' is no name for a file", "send a plain one", "bad_name", param="name")
+            raise Refusal(400, f"'{name[:200]}' is not a valid file name", "use a plain name", "bad_name", param="name")
     if len(parts) > MAX_DEPTH:
-        raise Refusal(400, f"more than {MAX_DEPTH} folders in one another", "send fewer", "bad_name", param="name")
+        raise Refusal(400, f"more than {MAX_DEPTH} nested folders", "send fewer", "bad_name", param="name")
     return parts

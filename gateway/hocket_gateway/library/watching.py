@@ -79,13 +79,13 @@ class Watching:
             raise Refusal(403, "this gateway watches no folders", "set watched in serve.toml", "not_allowed")
         path = Path(os.path.realpath(name))  # a link could lead elsewhere tomorrow
         if not os.path.isabs(name) or not os.path.isdir(path):
-            text = f"'{name[:200]}' is no folder of this device"
-            raise Refusal(400, text, "send its whole path", "bad_name", param="folder")
+            text = f"'{name[:200]}' is not a folder of this device"
+            raise Refusal(400, text, "send its full path", "bad_name", param="folder")
         if not _may_read(path):
             text = f"the user of this gateway may not read '{name[:200]}'"
             raise Refusal(403, text, "let that user read the folder", "not_allowed", param="folder")
         if path not in self._folders and len(self._folders) >= MAX_FOLDERS:
-            raise Refusal(400, f"{MAX_FOLDERS} folders are watched", "take one away first", "too_many")
+            raise Refusal(400, f"{MAX_FOLDERS} folders are watched", "remove one first", "too_many")
         if path not in self._folders:
             self._begin(path)
             self._save(self._file)
@@ -132,7 +132,7 @@ class Watching:
 
     async def _read(self, folder: WatchedFolder) -> None:
         if os.path.realpath(folder.path) != str(folder.path) or not _may_read(folder.path):
-            raise BadRequest(f"{folder.path} became a link, or may not be read", "watch the folder that is meant")
+            raise BadRequest(f"{folder.path} became a link, or may not be read", "watch the actual folder")
         folder.state = "reading"
         async with aclosing(self._documents.ingest([str(folder.path)])) as replies:
             async for reply in replies:
@@ -160,4 +160,4 @@ def _listed(file: Path | None) -> list[Path]:
     try:
         return [Path(path) for path in msgspec.json.decode(file.read_bytes(), type=list[str])][:MAX_FOLDERS]
     except (OSError, msgspec.DecodeError) as error:
-        raise BadConfiguration(f"{file}: {error}", "mend the file, or remove it") from error
+        raise BadConfiguration(f"{file}: {error}", "fix the file, or remove it") from error

@@ -80,10 +80,10 @@ async def chat(request: Request) -> Response:
     gateway: Gateway = request.app.state.gateway
     wanted = await read(request, MessagesRequest, gateway.settings.max_body_bytes)
     if wanted.tools:
-        raise unsupported("tools", "hocket calls no tools", "leave out tools")
+        raise unsupported("tools", "hocket does not call tools", "leave out tools")
     for message in wanted.messages:
         if message.images or message.tool_calls:
-            raise unsupported("messages", "hocket reads text alone", "leave out images and tool_calls")
+            raise unsupported("messages", "hocket reads text only", "leave out images and tool_calls")
     options = _options(wanted)
     options["messages"] = [{"role": each.role, "content": each.content} for each in wanted.messages]
     return await _answered(request, wanted, options, bool(wanted.messages), _message)
@@ -94,7 +94,9 @@ async def generate(request: Request) -> Response:
     gateway: Gateway = request.app.state.gateway
     wanted = await read(request, PromptRequest, gateway.settings.max_body_bytes)
     if wanted.images or wanted.suffix:
-        raise unsupported("prompt", "hocket reads text alone, and goes on at its end", "leave out images and suffix")
+        raise unsupported(
+            "prompt", "hocket reads text only, and continues it at its end", "leave out images and suffix"
+        )
     options = _options(wanted)
     if wanted.raw:
         options["task"] = "complete"
@@ -118,7 +120,7 @@ def _thinking(thought: str) -> dict[str, str]:
 def _options(wanted: TalkRequest) -> Options:
     """Return the client's options. Raises Refusal for options that are not supported."""
     if wanted.format:
-        raise unsupported("format", "an answer is text, in no other format", "leave out format")
+        raise unsupported("format", "answers are plain text only", "leave out format")
     told = wanted.options or Drawn()
     is_bounded = told.num_predict is not None and told.num_predict > 0  # others mean: as long as it gets
     return drawn(

@@ -83,15 +83,17 @@ def _content(message: ChatMessage, param: str) -> str:
 
 def _check(wanted: ChatRequest) -> None:
     if (wanted.tools or wanted.functions) and wanted.tool_choice != "none":
-        raise unsupported("tools", "hocket calls no tools", "leave out tools")
+        raise unsupported("tools", "hocket does not call tools", "leave out tools")
     kind = (wanted.response_format or {}).get("type", "text")
     if kind != "text":
-        raise unsupported("response_format", "an answer is text, in no other format", "leave out response_format")
+        raise unsupported("response_format", "answers are plain text only", "leave out response_format")
     if not wanted.messages:
         raise Refusal(400, "there are no messages", "send at least one of the user's", "bad_request", param="messages")
     for at, message in enumerate(wanted.messages):
         if message.role not in ROLES or message.tool_calls:
-            text = f"a message of '{message.role[:50]}'{' that calls tools' * bool(message.tool_calls)} is not known"
+            text = (
+                f"a message of '{message.role[:50]}'{' that calls tools' * bool(message.tool_calls)} is not supported"
+            )
             raise unsupported(f"messages[{at}]", text, f"use the roles {', '.join(ROLES)}")
 
 

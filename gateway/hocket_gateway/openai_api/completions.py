@@ -51,11 +51,11 @@ async def completions(request: Request) -> Response:
 def _options(wanted: CompletionRequest) -> Options:
     """Return the client's options. Raises Refusal."""
     if wanted.suffix:
-        raise unsupported("suffix", "a text is gone on with at its end", "leave out suffix")
+        raise unsupported("suffix", "a text is continued only at its end", "leave out suffix")
     if wanted.echo:
-        raise unsupported("echo", "what is given is not given back", "leave out echo")
+        raise unsupported("echo", "the prompt is not echoed", "leave out echo")
     if wanted.best_of not in (None, 1):
-        raise unsupported("best_of", "one text is written", "leave out best_of")
+        raise unsupported("best_of", "only one text is written", "leave out best_of")
     options = options_of(wanted, logprobs=wanted.logprobs)
     options["task"] = "complete"
     return options
@@ -65,7 +65,7 @@ def _prompt(wanted: CompletionRequest) -> str:
     """Return the text to continue. Raises Refusal."""
     prompt = [wanted.prompt] if isinstance(wanted.prompt, str) else wanted.prompt
     if len(prompt) != 1 or not isinstance(prompt[0], str):
-        raise unsupported("prompt", "one text is gone on with at a time", "send one text, and no numbers of tokens")
+        raise unsupported("prompt", "only one text is continued at a time", "send one text, not token numbers")
     return prompt[0]
 
 

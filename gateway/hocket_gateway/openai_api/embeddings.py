@@ -38,7 +38,7 @@ async def embeddings(request: Request) -> Response:
     )
     length = len(numbers(rows[0]))
     if wanted.dimensions not in (None, length):
-        raise unsupported("dimensions", f"a vector has {length} numbers", "leave out dimensions")
+        raise unsupported("dimensions", f"a vector has {length} dimensions", "leave out dimensions")
     data = [
         {"object": "embedding", "index": at, "embedding": _shown(row, wanted.encoding_format)}
         for at, row in enumerate(rows)

@@ -75,7 +75,7 @@ async def retrieve(request: Request) -> Response:
     running = _running(request)
     if request.query_params.get("stream") == "true":
         if running is None:
-            text = "the events of this response are not held"
+            text = "the events of this response are not stored"
             raise Refusal(400, text, "ask for it without stream", "no_events", param="stream")
         return _following(running, _after(request))
     if running is not None:
@@ -88,7 +88,7 @@ async def cancel(request: Request) -> Response:
     running = _running(request)
     if running is None:
         id = _found(request).id
-        raise Refusal(400, f"{id} is not in the background", "close its connection instead", "not_in_background")
+        raise Refusal(400, f"{id} does not run in the background", "close its connection instead", "not_in_background")
     await running.cancel()
     return json_response(running.resource)
 
@@ -119,7 +119,7 @@ def _after(request: Request) -> int:
     try:
         return max(-1, int(said[:20]))
     except ValueError as error:
-        text = f"'{said[:20]}' is no number of an event"
+        text = f"'{said[:20]}' is not an event number"
         raise Refusal(400, text, "send a sequence_number", "bad_request", param="starting_after") from error
 
 
@@ -137,7 +137,7 @@ def _stored(gateway: Gateway, person: Person, id: str, param: str) -> StoredResp
     found = gateway.responses.find(id, person.account) if gateway.responses is not None else None
     if found is None:
         text = f"there is no response '{id[:100]}'"
-        raise Refusal(404, text, "it was not stored, or is another person's", "response_not_found", param=param)
+        raise Refusal(404, text, "it was not stored, or belongs to another key", "response_not_found", param=param)
     return found
 
 

@@ -60,13 +60,13 @@ class ResponseRequest(Wanted, frozen=True, kw_only=True):
 def response_options(wanted: ResponseRequest) -> Options:
     """Return the client's options, without the messages. Raises Refusal for options that are not supported."""
     if wanted.tools and wanted.tool_choice != "none":
-        raise unsupported("tools", "hocket calls no tools", "leave out tools")
+        raise unsupported("tools", "hocket does not call tools", "leave out tools")
     if wanted.conversation:
-        raise unsupported("conversation", "there are no conversations", "use store and previous_response_id")
+        raise unsupported("conversation", "conversations are not supported", "use store and previous_response_id")
     _check_metadata(wanted.metadata or {})
     kind = ((wanted.text or {}).get("format") or {}).get("type", "text")
     if kind != "text":
-        raise unsupported("text", "an answer is text, in no other format", "leave out text.format")
+        raise unsupported("text", "answers are plain text only", "leave out text.format")
     options = options_of(wanted, logprobs=wanted_logprobs(wanted.has_logprobs, wanted.top_logprobs))
     if wanted.max_output_tokens is not None:
         options["max_tokens"] = wanted.max_output_tokens
@@ -78,7 +78,7 @@ def check_size(wanted: ResponseRequest, asked: list[dict[str, str]]) -> None:
     size = sum(len(each["content"].encode("utf-8", "replace")) for each in asked)
     size += len((wanted.instructions or "").encode("utf-8", "replace"))
     if size > MAX_STORED_BYTES:
-        text = f"input and instructions have more than {MAX_STORED_BYTES} bytes, which is too long to be stored"
+        text = f"input and instructions have more than {MAX_STORED_BYTES} bytes, too much to store"
         raise Refusal(413, text, "shorten them, or send store: false", "too_long", param="input")
 
 
@@ -100,7 +100,7 @@ def asked_messages(wanted: ResponseRequest) -> list[dict[str, str]]:
         if item.type == "reasoning":  # clients send back all that they got; a thought is no turn
             continue
         if item.type != "message" or item.role not in ROLES:
-            text = f"an item '{item.type[:50]}' with the role '{item.role[:50]}' is not known"
+            text = f"an item '{item.type[:50]}' with the role '{item.role[:50]}' is not supported"
             raise unsupported(f"input[{at}]", text, f"send messages with the roles {', '.join(ROLES)}")
     return [
         {"role": item.role, "content": text_of(item.content, f"input[{at}].content")}

@@ -64,10 +64,10 @@ class Wanted(Struct, frozen=True, kw_only=True):
 def options_of(wanted: Wanted, *, logprobs: int | None = None) -> Options:
     """Return the client's options for a request. Raises Refusal for options that are not supported."""
     if wanted.n not in (None, 1):
-        raise unsupported("n", "one answer is given to a request", "ask again for another one, with another seed")
+        raise unsupported("n", "each request gives one answer", "for another one ask again, with another seed")
     for name in ("frequency_penalty", "presence_penalty", "logit_bias"):
         if getattr(wanted, name):
-            raise unsupported(name, "tokens are drawn from the mixture of both sides as it is", f"leave out {name}")
+            raise unsupported(name, "tokens are drawn from both sides' mixture unchanged", f"leave out {name}")
     options = drawn(
         max_tokens=wanted.max_tokens,
         temperature=wanted.temperature,
@@ -89,5 +89,5 @@ def text_of(content: Content, param: str) -> str:
         return content or ""
     for part in content:
         if part.type not in ("text", "input_text", "output_text") or part.text is None:
-            raise unsupported(param, f"a part of type '{part.type[:50]}' is no text", "send text alone")
+            raise unsupported(param, f"a part of type '{part.type[:50]}' is not text", "send text only")
     return "\n\n".join(part.text or "" for part in content)

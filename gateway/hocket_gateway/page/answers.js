@@ -4,13 +4,13 @@ export const PROPOSED = {
   both: "proposed by both sides",
   device: "proposed by the device",
   cloud: "proposed by the cloud",
-  resampled: "drawn anew: neither side's proposal",
+  resampled: "resampled: neither side's proposal",
   solo: "written by one side alone",
 };
 const FINISHES = {
-  length: "cut at the longest length",
+  length: "cut at the length limit",
   cancelled: "stopped",
-  unknown: "nothing that was read is about this question",
+  unknown: "no passage found is about this question",
 };
 const MIN_SHARE = 0.0005;
 
@@ -72,7 +72,7 @@ export function shown(answer) {
 
 // The gate's decision, with its number.
 export function gateLine({ decision, metric, threshold, reason }) {
-  const what = decision === "home" ? "stays at home" : "goes beyond home";
+  const what = decision === "home" ? "stays on this device" : "goes beyond this device";
   return `Gate: ${metric.toFixed(3)} against ${threshold.toFixed(3)}, so it ${what}; ${reason}.`;
 }
 
@@ -121,7 +121,7 @@ export function devicesOf(answer) {
     if (name) be(name, why.startsWith("knows") ? "declined" : "absent", why);
   }
   for (const { name, steps, accept } of answer.members ?? []) {
-    if (name !== "cloud" && steps.length) be(name, "drafted", `drafted along, ${Math.round(100 * accept)}% accepted`);
+    if (name !== "cloud" && steps.length) be(name, "drafted", `drafted too, ${Math.round(100 * accept)}% accepted`);
   }
   for (const { device, share } of answer.sources) {
     if (!device) continue;
@@ -135,9 +135,9 @@ export function devicesOf(answer) {
 export function leftLine(model, answer) {
   if (answer.error) return "What left this device: hocket audit.";
   if (answer.left !== null) return meter(Object.entries(answer.left));
-  if (model === "hocket-alone" || answer.routing?.way === "home") return "The cloud was told nothing.";
+  if (model === "hocket-alone" || answer.routing?.way === "home") return "Nothing was sent to the cloud.";
   const together = answer.tokens.some(([, source]) => source !== "solo");
-  return together ? "The cloud read the question and wrote the answer, too." : "One side wrote the answer.";
+  return together ? "The cloud read the question and helped write the answer." : "One side wrote the answer.";
 }
 
 function meter(left) {

@@ -21,7 +21,7 @@ class Composer extends HTMLElement {
       this.button,
       made("div", { className: "choice" }, made("label", { htmlFor: "model", textContent: "Way" }), this.model, this.about),
     );
-    this.editing = made("p", { className: "editing", hidden: true, role: "status", textContent: "You change a question. Esc leaves it as it was." });
+    this.editing = made("p", { className: "editing", hidden: true, role: "status", textContent: "You are editing a question. Esc cancels." });
     this.append(this.editing, form);
     document.addEventListener("keydown", (event) => this.onEscape(event));
   }
@@ -39,7 +39,7 @@ class Composer extends HTMLElement {
   set busy(busy) {
     this.classList.toggle("busy", busy);
     this.button.textContent = busy ? "Stop" : "Send";
-    this.button.title = busy ? "Stop the answer (Esc)" : "Send (Enter; Shift+Enter begins a line)";
+    this.button.title = busy ? "Stop the answer (Esc)" : "Send (Enter; Shift+Enter starts a new line)";
   }
 
   // The question of a turn, to be changed and asked in its place.

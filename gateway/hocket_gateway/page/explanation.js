@@ -6,11 +6,11 @@ import { made, seconds } from "./dom.js";
 const MEANINGS = {
   query: "the question, word for word",
   history: "earlier turns of the conversation that the cloud had read before",
-  targets: "tokens of the answer, as far as the cloud did not know them",
-  drafts: "this device's distributions of the next token, from which the cloud knows each token of the answer",
-  control: "where the session stands: greetings and ends, no words",
-  memory: "what is new of a text that is composed",
-  passages: "passages, for the server that is this device's model",
+  targets: "tokens of the answer that the cloud did not know yet",
+  drafts: "this device's next-token distributions, which tell the cloud each token of the answer",
+  control: "session control, such as start and end; no words",
+  memory: "new parts of the text being written",
+  passages: "passages, for the server that runs this device's model",
 };
 
 // How it was decided, what happened between the sides, and where the time went; without a record as far as is known.

@@ -7,7 +7,7 @@ class History extends HTMLElement {
   show(conversations, current) {
     const list = made("ul", { ariaLabel: "Conversations" });
     list.append(...conversations.map((each) => this.entry(each, each.id === current)));
-    const empty = made("p", { textContent: "There are none yet. They stay in this browser." });
+    const empty = made("p", { textContent: "No conversations yet. They stay in this browser." });
     this.replaceChildren(conversations.length ? list : empty);
   }
 

@@ -15,7 +15,7 @@ class Link extends HTMLElement {
   show(cut) {
     this.hidden = cut === null || cut === undefined;
     this.button.ariaChecked = String(!cut);
-    this.button.title = cut ? "The link is cut: answers are this device's alone. Join it" : "Cut the link to the cloud; answers go on alone";
+    this.button.title = cut ? "The link is cut: this device answers alone. Reconnect" : "Cut the link to the cloud; this device then answers alone";
   }
 
   async turn() {

@@ -23,7 +23,7 @@ class Sheet extends HTMLElement {
     const badge = made("span", { className: `badge ${source.side}`, textContent: source.device || source.side });
     this.content.append(made("p", {}, badge));
     if (source.side !== "device" || source.device) {
-      this.content.append(made("p", { textContent: "This document lies elsewhere; its text is not told." }));
+      this.content.append(made("p", { textContent: "This document is on another machine; its text is not sent." }));
       return;
     }
     await this.showText(source.document, source.text);

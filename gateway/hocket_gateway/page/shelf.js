@@ -25,7 +25,7 @@ class Shelf extends HTMLElement {
       offset = page.next;
     }
     this.list.replaceChildren(...found.map((each) => this.entry(each)));
-    if (!found.length) this.list.append(made("li", { textContent: "There are none: hocket ingest --side device FOLDER" }));
+    if (!found.length) this.list.append(made("li", { textContent: "No documents yet: hocket ingest --side device FOLDER" }));
   }
 
   entry({ name, title, passages, removable }) {

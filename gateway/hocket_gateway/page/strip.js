@@ -36,13 +36,13 @@ class Strip extends HTMLElement {
 }
 
 function partsOf(found) {
-  if (!found.running) return [["down", "the pair does not run", "hocket up"]];
+  if (!found.running) return [["down", "the pair is not running", "hocket up"]];
   const isUp = found.cloud?.startsWith("connected");
   const line = isUp ? "cloud connected" : found.cut ? "the link is cut: this device answers alone" : "no cloud";
   const parts = [[isUp ? "up" : "down", line, found.cloud ?? ""]];
   if (isUp && found.round_trip_s) parts.push(["", `${(1000 * found.round_trip_s).toFixed(1)} ms`, "round trip to the cloud"]);
   const accepted = Object.entries(found.acceptance).map(([side, part]) => `${side} ${percent(part)}`);
-  if (accepted.length) parts.push(["", `accepted: ${accepted.join(", ")}`, "drafts taken of each side, since the start"]);
+  if (accepted.length) parts.push(["", `accepted: ${accepted.join(", ")}`, "share of each side's drafts that was accepted, since the start"]);
   if (found.model) parts.push(["model", found.model.split("/").at(-1), `the model of this device: ${found.model}`]);
   return parts;
 }

@@ -92,10 +92,10 @@ export class Turn extends HTMLElement {
     const { answer, model } = turn;
     return made(
       "div",
-      { className: "actions", role: "group", ariaLabel: "What to do with this answer" },
+      { className: "actions", role: "group", ariaLabel: "Actions for this answer" },
       ...[
         answer.id && act("why", "Why?", "How it was decided, and where the time went"),
-        act("again", "Ask again", "Another answer in the place of this one"),
+        act("again", "Ask again", "Replace this answer with a new one"),
         model !== ALONE && act("alone", "Without the cloud", "The same question, answered by this device alone"),
         act("edit", "Edit", "Change the question, and ask it again"),
       ].filter(Boolean),

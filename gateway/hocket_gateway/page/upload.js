@@ -20,7 +20,7 @@ export function upload(file, told) {
 
 function latest(request, told) {
   const { progress, waiting } = eventsOf(request).at(-1) ?? {};
-  if (waiting) told(0.5, "waits for others");
+  if (waiting) told(0.5, "waiting for other files");
   else if (progress) told(0.5 + (progress.of ? (0.5 * progress.passages) / progress.of : 0), `${progress.passages} passages`);
 }
 

@@ -16,7 +16,7 @@ class Write extends HTMLElement {
     this.alone = made("input", { type: "checkbox", id: "write-alone", onchange: () => this.changed() });
     const close = made("button", { type: "button", textContent: "Close", onclick: () => this.dialog.close() });
     const head = made("div", { className: "head" }, made("h2", { id: "write-heading", textContent: "Write" }), close);
-    const label = made("label", { htmlFor: "writing", textContent: "A text; Tab takes what stands in grey, Esc refuses it" });
+    const label = made("label", { htmlFor: "writing", textContent: "Text: Tab accepts the grey suggestion, Esc rejects it" });
     const alone = made("label", { htmlFor: "write-alone", textContent: "Without the cloud" });
     const page = made("div", { className: "page" }, this.ghost, this.field);
     this.dialog = made("dialog", { className: "write", "aria-labelledby": "write-heading" }, head, label, page, this.line, made("div", { className: "choice" }, this.alone, alone));

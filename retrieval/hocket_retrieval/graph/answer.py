@@ -93,7 +93,7 @@ def reading_of(answer: bytes, text: str) -> Reading:
     spelled = {name: found for name in reply.entities if (found := _spelled(name, text))}
     mentions = most_specific(spelled.values())
     if not mentions:
-        raise BadAnswer("it names nothing that stands in the passage")
+        raise BadAnswer("it names nothing from the passage")
     return Reading(mentions, _related(reply.relations, spelled, frozenset(mentions)))
 
 

@@ -166,8 +166,8 @@ class SummaryIndex:
         count = self._database.execute("SELECT count(*) FROM summaries WHERE device = ?", (device,)).fetchone()[0]
         if count > MAX_SUMMARIES:
             raise QueryError(
-                f"{count} summaries of one device are more than the {MAX_SUMMARIES} that are kept",
-                "set graph.entities under [expert] higher there",
+                f"{count} summaries of one device exceed the limit of {MAX_SUMMARIES}",
+                "raise graph.entities under [expert] there",
             )
 
     def _forget_loaded(self, device: str) -> None:

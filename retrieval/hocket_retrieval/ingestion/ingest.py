@@ -321,7 +321,7 @@ class Ingester:
 
     def _check_stop(self) -> None:
         if self._stopped.is_set():
-            raise Cancelled("ingestion was stopped", "it goes on where it was at the next start")
+            raise Cancelled("ingestion was stopped", "it resumes at the next start")
 
     def _all_lanes(self) -> list[Lane]:
         return [self._suspects, self._stale, *self._lanes]

@@ -15,7 +15,7 @@ from ..errors import DocumentError
 HEAD_BYTES = 64 << 10  # where a key begins that is one
 PAIR_FILES = ("cloud.toml", "device.toml", "cloud-retrieval.toml", "device-retrieval.toml")
 STORE_FILE = "documents.sqlite"
-OF_PAIR = "it belongs to a pair of hocket's own"
+OF_PAIR = "it is one of hocket's own files"
 
 _OWN_FOLDERS = re.compile(r"keys|logs|run|profiles|(?:cloud|device)-(?:documents|kv)")
 _NAMES = re.compile(
@@ -56,9 +56,9 @@ def why_apart(path: Path) -> str:
     """Return why a file or folder is no document, by its place and its name; empty where it may be one."""
     real = Path(os.path.realpath(path))
     if any(has_secret_name(name) for name in {path.name, real.name}) and not real.is_dir():
-        return "its name is that of a secret: give it another name if it is none"
+        return "it is named like a secret: rename it if it is not one"
     if real.parent.name == ".kube" and real.name == "config":
-        return "it holds the credentials of a cluster"
+        return "it holds a cluster's credentials"
     return OF_PAIR if is_of_pair(real) else ""
 
 
@@ -77,7 +77,7 @@ def is_of_pair(path: Path) -> bool:
 def check_content(path: str, data: bytes) -> None:
     """Raise SecretError for a file that begins with a private key."""
     if begins_with_private_key(data):
-        raise SecretError(f"{path}: it begins with a private key", "keys are no documents")
+        raise SecretError(f"{path}: it begins with a private key", "keys are never ingested")
 
 
 def begins_with_private_key(data: bytes) -> bool:

@@ -55,17 +55,15 @@ class Walk:
         said = []
         if self.skipped:
             types = ", ".join(sorted(filter(None, self.skipped)))
-            said.append(f"{sum(self.skipped.values())} file(s) of other types passed over ({types or 'without one'})")
+            said.append(f"{sum(self.skipped.values())} file(s) of other types skipped ({types or 'without one'})")
         if pictures := sum(count for kind, count in self.skipped.items() if kind in FORMATS):
             said.append(f"{pictures} of them picture(s), and {MISSING}: {REMEDY}")
         if self._apart:
             names = ", ".join(sorted({shown(Path(path.name)) for path in self._apart}))
-            said.append(
-                f"{len(self._apart)} secret(s) and files of a pair passed over ({names}): they are no documents"
-            )
+            said.append(f"{len(self._apart)} secret(s) and files of hocket's own skipped ({names})")
         if self._left_out:
             names = ", ".join(sorted({shown(Path(folder.name)) for folder in self._left_out}))
-            said.append(f"{len(self._left_out)} folder(s) passed over ({names}): name one to read it")
+            said.append(f"{len(self._left_out)} folder(s) skipped ({names}): name one to read it")
         return said
 
     def _enter(self, folder: Path) -> None:
@@ -88,7 +86,7 @@ class Walk:
             self._keep_apart(folder, reason)
         else:
             self._left_out.append(folder)
-            self._pass_over(folder, "a folder of programs, or left out by a .hocketignore: name it to read it")
+            self._pass_over(folder, "a program folder, or excluded by a .hocketignore: name it to read it")
 
     def _keep_apart(self, path: Path, reason: str) -> None:
         self._apart.append(path)
@@ -109,7 +107,7 @@ class Walk:
         try:
             name = _name(file)
             if not root and (reason := why_apart(file)):
-                raise SecretError(f"{shown(file)}: {reason}", "secrets are no documents")
+                raise SecretError(f"{shown(file)}: {reason}", "secrets are never ingested")
             if root and file.is_symlink():
                 _check_place(file, os.path.realpath(file), root)
             self._found[name] = Queued(name, root, _check_kind(file, file.stat()))
@@ -159,7 +157,7 @@ def _why(file: Path) -> str:
     if is_picture(file):
         return f"a picture, and {MISSING}: {REMEDY}"
     kind = shown(Path(file.suffix.lower())) if file.suffix else ""
-    return f"files of type '{kind}' are not read" if kind else "its name tells no type"
+    return f"files of type '{kind}' are not read" if kind else "its name has no file type"
 
 
 def _name(path: Path) -> str:
@@ -168,9 +166,11 @@ def _name(path: Path) -> str:
     try:
         size = len(name.encode())
     except UnicodeEncodeError as error:
-        raise DocumentError(f"{name!a}: the file's name is no valid UTF-8", "rename it") from error
+        raise DocumentError(f"{name!a}: the file's name is not valid UTF-8", "rename it") from error
     if size > MAX_NAME_BYTES:
-        raise DocumentError(f"{shown(path)[:80]}…: the path is over {MAX_NAME_BYTES} bytes", "move the file further up")
+        raise DocumentError(
+            f"{shown(path)[:80]}…: the path is over {MAX_NAME_BYTES} bytes", "move the file to a shorter path"
+        )
     if not os.path.exists(path):
         raise DocumentError(f"{shown(path)}: no such file or folder", "check the path on the machine of this daemon")
     return name
@@ -184,7 +184,7 @@ def _check_place(path: Path, real: str, root: str) -> None:
 def _check_kind(path: Path, found: os.stat_result) -> int:
     """Return the size of a file. Raises DocumentError for what is no regular file, or too large."""
     if not stat.S_ISREG(found.st_mode):  # a pipe or a device might never end
-        raise DocumentError(f"{shown(path)}: no regular file", "copy what it holds into one")
+        raise DocumentError(f"{shown(path)}: not a regular file", "copy its content into one")
     if found.st_size > MAX_FILE_BYTES:
         text = f"{shown(path)}: {found.st_size >> 20} MiB is over the limit of {MAX_FILE_BYTES >> 20}"
         raise DocumentError(text, "split it")

@@ -82,7 +82,7 @@ def _content(path: Path, data: bytes, pictures: Pictures) -> Content:
     except Exception as error:  # parsers of foreign files fail in every way there is
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise DocumentError(
-            f"{shown(path)}: no readable {path.suffix} file ({reason})", "open and save it again"
+            f"{shown(path)}: not a readable {path.suffix} file ({reason})", "open and save it again"
         ) from error
     return Content(_line(_clean(title)) or _line(path.stem), clean, _line(notice))
 

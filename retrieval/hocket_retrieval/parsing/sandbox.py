@@ -94,7 +94,7 @@ class Sandbox:
         if isinstance(answer, Refused):
             raise (Scanned if answer.scanned else DocumentError)(answer.text, answer.remedy)
         if self._closed:
-            raise Cancelled("ingestion was stopped", "it goes on where it was at the next start")
+            raise Cancelled("ingestion was stopped", "it resumes at the next start")
         if answer is not None:
             raise DocumentError(
                 f"{shown(path)}: needs more than {self.limits.memory_bytes >> 20} MiB to be read", "split it"
@@ -115,7 +115,7 @@ class Sandbox:
     def _begun(self) -> subprocess.Popen[bytes]:
         with self._changing:
             if self._closed:
-                raise Cancelled("ingestion was stopped", "it goes on where it was at the next start")
+                raise Cancelled("ingestion was stopped", "it resumes at the next start")
             if self._process is None or self._process.poll() is not None:
                 self._process = _start(self.limits)
             return self._process
@@ -149,7 +149,7 @@ def _start(limits: Limits) -> subprocess.Popen[bytes]:
         ready = read_frame(TimedPipe(_pipe(process.stdout), time.monotonic() + _START_S))
     if ready is None:
         _end(process)
-        raise Unavailable("the process that reads documents does not start", "see that there is memory for it")
+        raise Unavailable("the process that reads documents does not start", "free some memory")
     started = msgspec.msgpack.decode(ready, type=Started | Refused)
     if isinstance(started, Refused):
         _end(process)
@@ -199,7 +199,7 @@ def _checked(path: Path, reading: ReadDocument) -> Parsed:
 
 
 def _broken(path: Path) -> DocumentError:
-    return DocumentError(f"{shown(path)}: breaks the program that reads it", "open and save it again")
+    return DocumentError(f"{shown(path)}: crashes the program that reads it", "open and save it again")
 
 
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:

@@ -45,4 +45,4 @@ class Sandboxes:
             return self._recognising.read(path, data, words)
         except Unavailable as error:
             text = f"{shown(path)}: the process that recognises text does not start"
-            raise DocumentError(text, "see that there is memory for it, and ingest again") from error
+            raise DocumentError(text, "free some memory, and ingest again") from error

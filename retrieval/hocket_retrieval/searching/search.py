@@ -171,7 +171,7 @@ class Searcher:
 
     def _offered(self, scorer: str) -> str:
         if scorer and scorer not in self.scorers:
-            raise QueryError("the scorer that found these passages is not offered here", "search again")
+            raise QueryError("the scorer that found these passages is not available here", "search again")
         return self._scoring.offered(scorer)
 
 

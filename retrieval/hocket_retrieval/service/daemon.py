@@ -236,7 +236,7 @@ class Daemon:
             facts |= {"graph": f"{graph.entities} entities, {graph.relations} relations, {graph.subgraphs} subgraphs"}
             read = self._collection.graph.extraction()
             facts |= {"entities are found": read.fact, "passages to read into the graph": str(read.unread)}
-            facts |= {"search": "by words alone, until all documents are embedded anew"} if status.by_words else {}
+            facts |= {"search": "by words only, until all documents are embedded again"} if status.by_words else {}
             facts |= {"files to ingest": str(status.queued), "documents to make anew": str(status.stale)}
         lines = {name: notice_text(fact) for name, fact in facts.items()}
         return m.Status(request=message.request, role="retrieval", ready=ready, facts=lines)

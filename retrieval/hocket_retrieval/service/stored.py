@@ -91,7 +91,7 @@ def _ending(moment: Moment, end: str) -> str:
     if len(found) > 1:
         more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
         named = ", ".join(found[:_NAMED])
-        raise QueryError(f"'{end}' may be any of {named}{more}", "name more of the path")
+        raise QueryError(f"'{end}' matches {named}{more}", "give more of the path")
     return found[0] if found else ""
 
 

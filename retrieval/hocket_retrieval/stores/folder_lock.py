@@ -35,7 +35,9 @@ def _take(descriptor: int, file: Path, wait_s: float, kind: int) -> None:
             fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError as error:
             if deadline.passed:
-                raise Unavailable(f"{file} is held by others", "try again, or end the process that holds it") from error
+                raise Unavailable(
+                    f"{file} is locked by another process", "try again, or end the process that holds it"
+                ) from error
             time.sleep(_LOOK_S)
         else:
             return

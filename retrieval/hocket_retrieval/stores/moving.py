@@ -70,7 +70,7 @@ def _compare(moment: Moment, target: DocumentStore, name: str) -> int:
     with target.moment() as there:
         same = there.document(name) == moment.document(name)
         if not same or [_content(chunk) for chunk in _chunks(there, name)] != own:
-            raise StoreError(f"{name} is not the same in both stores", "move again into an empty store")
+            raise StoreError(f"{name} differs between the two stores", "move again into an empty store")
     return len(own)
 
 

@@ -262,7 +262,7 @@ def test_a_second_server_at_a_path_is_refused(tmp_path: Path) -> None:
     endpoint = f"ipc://{tmp_path}/x"
     with Bus(lambda _: None) as first, Bus(lambda _: None) as second:
         assert isinstance(first.serve(endpoint, welcome), Server)
-        with pytest.raises(BadConfiguration, match="another daemon listens"):
+        with pytest.raises(BadConfiguration, match="another daemon already listens"):
             second.serve(endpoint, welcome)
 
 
@@ -291,7 +291,7 @@ def test_a_server_whose_files_are_removed_listens_on(tmp_path: Path, removed: li
                     event = hears.get(timeout=WAIT_S)
                     assert isinstance(event, Received)
                     assert event.message == notice
-            with Bus(lambda _: None) as second, pytest.raises(BadConfiguration, match="another daemon listens"):
+            with Bus(lambda _: None) as second, pytest.raises(BadConfiguration, match="another daemon already listens"):
                 second.serve(endpoint, welcome)
 
 

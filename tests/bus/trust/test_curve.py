@@ -88,7 +88,7 @@ def test_an_end_without_encryption_is_not_talked_to(laptop: Machine) -> None:
         plain.linger = 0
         plain.bind(AT)
         dial(here)
-        assert "does not speak encrypted" in reason(laptop)
+        assert "does not use encryption" in reason(laptop)
 
 
 @contextmanager
@@ -119,7 +119,7 @@ def hanging_up(greeting: bytes) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "says"), [(b"NULL", "does not speak encrypted"), (b"CURVE", "compare the fingerprints")]
+    ("mechanism", "says"), [(b"NULL", "does not use encryption"), (b"CURVE", "compare the fingerprints")]
 )
 def test_why_an_end_hangs_up_is_asked_for(laptop: Machine, mechanism: bytes, says: str) -> None:
     """It looks the same in the handshake, whether the other end has another key or does not encrypt."""

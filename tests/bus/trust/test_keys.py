@@ -93,7 +93,7 @@ def test_a_secret_that_systemd_hands_over_goes_before_the_file(tmp_path: Path, m
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("", "public"), ("public = 3", "public"), (f"public = '{'x' * 40}'\nsecret = '{' ' * 40}'", "no public key")],
+    [("", "public"), ("public = 3", "public"), (f"public = '{'x' * 40}'\nsecret = '{' ' * 40}'", "not a public key")],
 )
 def test_a_damaged_key_file_is_one_clear_line(tmp_path: Path, text: str, message: str) -> None:
     """Whatever stands in it."""

@@ -106,4 +106,4 @@ def test_such_a_question_ends_as_one_that_nothing_is_about(sides: Callable[..., 
     both.check_closed()
     done, notices = both.reader.done, " ".join(both.reader.notices)
     assert ((done.finish, done.text) == ("unknown", UNKNOWN)) is (unknown == "say")
-    assert ("tells of a fax number" in notices) is (unknown != "answer")
+    assert ("mentions a fax number" in notices) is (unknown != "answer")

@@ -77,7 +77,7 @@ def test_a_record_is_found_by_how_its_number_begins(tmp_path: Path) -> None:
     path = tmp_path / "kept.db"
     keep(path, b"\xab\xcd" + bytes(14), b"\xab\xce" + bytes(14))
     assert named(path, "ABCD").id.startswith("abcd00")
-    with pytest.raises(BadRequest, match=re.escape("several requests begin with 'ab': give more of its number")):
+    with pytest.raises(BadRequest, match=re.escape("several requests begin with 'ab': give more digits of its number")):
         named(path, "ab")
     for nothing in ("ff", "%", "ab__", "'"):
         with pytest.raises(BadRequest, match="hocket explain --list"):
@@ -274,7 +274,7 @@ def test_a_leaders_record_is_the_outcome_and_how_it_came_about(
     assert led["drawing"] == {"temperature": 1.0, "top_p": 0.95, "seed": 5}
     links = led["links"]
     assert isinstance(links, list)
-    assert [each["what"] for each in links] == ["asked along", both.reader.notices[0], "alone from here on"]
+    assert [each["what"] for each in links] == ["asked to take part", both.reader.notices[0], "continued alone"]
     assert [each["t_s"] for each in links] == sorted(each["t_s"] for each in links)
     cloud, times = led["cloud"], led["times_s"]
     assert isinstance(cloud, dict)

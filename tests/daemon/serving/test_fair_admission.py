@@ -65,12 +65,12 @@ def test_one_key_may_have_everything_where_no_other_can_come() -> None:
     Admission(PLACES, ROWS).enter(0, "", ROWS, 0.0)
     for n in range(PLACES - 1):
         shared.enter(n, "a", 2, 0.0)
-    with pytest.raises(Busy, match="kept for a machine that holds nothing"):
+    with pytest.raises(Busy, match="reserved for a machine that uses none"):
         shared.enter("more", "a", 1, 0.0)
     shared.enter("more", "b", 2, 0.0)
     maximum = ROWS - ORDINARY_ROWS
     Admission(PLACES, ROWS, shared=True).enter(0, "a", maximum, 0.0)
-    with pytest.raises(BadRequest, match="15 rows were asked for, the model has 17 slots, of which .* have 14"):
+    with pytest.raises(BadRequest, match="the question needs 15 rows, the model has 17 slots, of which .* have 14"):
         shared.enter("most", "c", maximum + 1, 0.0)
     for places, rows in ((1, 9), (2, 2), (2, 5)):
         Admission(places, rows, shared=True).enter(0, "a", min(rows, 2), 0.0)

@@ -173,8 +173,11 @@ def test_small_talk_needs_no_documents_and_a_text_that_begins_so_does() -> None:
         (ask(mode="gossip"), "unknown mode 'gossip': use one of: echo, aggregation"),
         (ask(question=" \n"), "the question is empty: ask something"),
         (ask(question="x" * (MAX_QUESTION_CHARS + 1)), "the question has 8001 characters, the limit is 8000"),
-        (ask(stop=["a", ""]), "a text to stop at is empty: leave it out"),
-        (ask(mode="aggregation", documents=9), "9 rows were asked for, the model has 8 slots: ask for fewer documents"),
+        (ask(stop=["a", ""]), "a stop text is empty: leave it out"),
+        (
+            ask(mode="aggregation", documents=9),
+            "the question needs 9 rows, the model has 8 slots: ask for fewer documents",
+        ),
         (ask(mode="aggregation", options=AggregationOptions(method="x")), "unknown aggregation 'x': use one of:"),
     ],
 )
@@ -195,7 +198,7 @@ def test_what_cannot_be_asked_is_one_line_and_holds_nothing(asked: Ask, text: st
 def test_options_of_another_mode_are_refused() -> None:
     """Whatever they are, aggregation takes its own alone."""
     mode = AggregationMode(part("device", []).services, AggregationSettings())
-    with pytest.raises(BadRequest, match="options of another mode than aggregation: leave them out"):
+    with pytest.raises(BadRequest, match="options do not apply to mode aggregation: leave them out"):
         mode.check(ask(options=object()))
 
 
@@ -235,7 +238,7 @@ def test_a_request_is_its_clients_alone() -> None:
     assert daemon.say(Cancel(request=number(0)), user="thief") is None
     taken = daemon.say(ask(), user="thief")
     assert isinstance(taken, Error)
-    assert (taken.code, taken.remedy) == ("bad_request", "choose its number at random")
+    assert (taken.code, taken.remedy) == ("bad_request", "choose a random number")
     resumed = daemon.say(Resume(request=number(0), topic=ID, seq=0), user="thief")
     assert isinstance(resumed, Error)
     assert not daemon.last.closed
@@ -477,6 +480,6 @@ def test_busy_is_told_with_its_time() -> None:
     daemon.sweep()
     kept = daemon.say(opening(10), user="greedy")
     assert isinstance(kept, Refused)
-    assert kept.text == "the free place is kept for a machine that holds fewer"
+    assert kept.text == "the free place is reserved for a machine that uses fewer"
     assert kept.code == Busy.code
     assert daemon.say(opening(9), user="modest") is None

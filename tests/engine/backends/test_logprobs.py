@@ -73,13 +73,13 @@ BY_TEXT = {"choices": [{"text": " a", "logprobs": {"tokens": [" a"], "top_logpro
 @pytest.mark.parametrize(
     ("said", "kind", "line"),
     [
-        (WITHOUT, BadConfiguration, "answers without log-probabilities"),
-        (BY_TEXT, BadConfiguration, "answers without log-probabilities"),
-        (answered("llama", 3), BadConfiguration, "tells 3 log-probabilities of 5"),
-        (answered("vllm", 3), BadConfiguration, "tells 3 log-probabilities of 5"),
-        ({"choices": []}, BadConfiguration, "answers without log-probabilities"),
-        ({"choices": 3}, ProtocolError, "no text with log-probabilities"),
-        ([], ProtocolError, "no text with log-probabilities"),
+        (WITHOUT, BadConfiguration, "returns no log-probabilities"),
+        (BY_TEXT, BadConfiguration, "returns no log-probabilities"),
+        (answered("llama", 3), BadConfiguration, "returns 3 of 5 log-probabilities"),
+        (answered("vllm", 3), BadConfiguration, "returns 3 of 5 log-probabilities"),
+        ({"choices": []}, BadConfiguration, "returns no log-probabilities"),
+        ({"choices": 3}, ProtocolError, "not answer with text and log-probabilities"),
+        ([], ProtocolError, "not answer with text and log-probabilities"),
     ],
 )
 def test_anything_else_is_one_line_with_a_remedy(said: object, kind: type[Exception], line: str) -> None:
@@ -92,7 +92,7 @@ def test_anything_else_is_one_line_with_a_remedy(said: object, kind: type[Except
 def test_what_is_no_probability_is_refused() -> None:
     """Above 1 alone or together."""
     for logs in ({3: 0.5}, {3: -0.1, 4: -0.1}):
-        with pytest.raises(ProtocolError, match="that are none"):
+        with pytest.raises(ProtocolError, match="invalid log-probabilities"):
             read(by_id(logs), len(logs))
 
 

@@ -50,7 +50,7 @@ def test_the_ends_of_an_answer_are_all_that_the_folder_names(tiny_models: dict[s
 def test_whoever_asks_it_for_probabilities_is_told_what_to_do(tiny_models: dict[str, Path]) -> None:
     """In one line."""
     model = remote_model(exact(name=str(tiny_models["device"])), SERVER, "device")
-    with pytest.raises(BadRequest, match="tells no probabilities: ask with --mode dispatch"):
+    with pytest.raises(BadRequest, match="returns no probabilities: ask with --mode dispatch"):
         model.read([Segment([0], [[1]])])
 
 

@@ -184,7 +184,7 @@ def test_another_version_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch)
     """As is none at all: what rows need of vLLM is not public."""
     settings = exact(name=BUNDLED, engine="vllm")
     monkeypatch.setattr(vllm_engine, "_installed", lambda: "0.31.2")
-    with pytest.raises(BadConfiguration, match=r"vLLM 0\.31\.2 was not tried"):
+    with pytest.raises(BadConfiguration, match=r"vLLM 0\.31\.2 is not tested"):
         open_model(settings, "cloud")
     monkeypatch.setattr(vllm_engine, "_installed", lambda: None)
     with pytest.raises(BadConfiguration, match=r"hocket\[vllm\]"):

@@ -75,7 +75,7 @@ def test_a_file_at_which_llama_cpp_ends_the_process_is_refused_in_one_line(
         f"    llama.Model.__init__ = lambda *_: {with_it}\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with pytest.raises(BadConfiguration, match=r"ends the program \(SIG") as refused:
+    with pytest.raises(BadConfiguration, match=r"crashes the program \(SIG") as refused:
         trial.try_out(gguf_file)
     assert str(gguf_file) in refused.value.text
 

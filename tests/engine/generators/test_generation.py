@@ -293,7 +293,7 @@ def test_a_prompt_that_does_not_fit_is_refused_with_what_to_do(world: World) -> 
     """So is an empty one; the longest that fits is not."""
     heard = [world.begin([5] * (400 - TOKENS + 1)), world.begin([]), world.begin([5] * (400 - TOKENS))]
     world.end(*heard)
-    for refused, remedy in zip(heard[:2], ("shorten the prompt or lower max_tokens", "write what"), strict=True):
+    for refused, remedy in zip(heard[:2], ("shorten the prompt or lower max_tokens", "write the"), strict=True):
         assert isinstance(refused.error, BadRequest)
         assert remedy in refused.error.remedy
         assert not refused.ids

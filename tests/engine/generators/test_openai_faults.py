@@ -171,7 +171,7 @@ def test_a_server_that_drips_is_silent(tmp_path: Path) -> None:
 def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     """Nobody at the port, nobody of the name: one line, with where."""
     for url, said in (
-        (f"http://127.0.0.1:{free_port()}", "nobody listens there"),
+        (f"http://127.0.0.1:{free_port()}", "nothing listens there"),
         ("https://nowhere.invalid", "is not known here"),
     ):
         heard = World(url, tmp_path, connect_wait_s=WAIT_S).hear()

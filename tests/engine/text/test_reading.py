@@ -59,4 +59,4 @@ def test_a_small_model_reads_turns_where_there_are_no_passages(shape, turns, rea
     prompt = Prompt(query="And it?", turns=[Turn(query="kala?", answer="mira")], system="Be kind.")
     assert reading.prompt(prompt, []) == prompt
     assert reading.prompt(prompt, ["duno"]).turns == (prompt.turns if reads else [])
-    assert ("no earlier turns" in str(reading)) is not reads
+    assert ("without earlier turns" in str(reading)) is not reads

@@ -77,7 +77,7 @@ def test_so_many_bytes_are_stored_of_a_person_and_of_all(tmp_path: Path, monkeyp
 
 @pytest.mark.parametrize("name", ["everybody", "Everybody", "nobody", "anyone"])
 def test_a_name_that_means_no_one_person_is_taken_by_nobody(tmp_path: Path, name: str) -> None:
-    with pytest.raises(BadRequest, match="no name of one person"):
+    with pytest.raises(BadRequest, match="is a reserved name"):
         people.invite(tmp_path / "keys", name)
 
 

@@ -186,7 +186,9 @@ def test_a_name_that_leads_here_opens_nothing(front: Served, window: Browser) ->
     """A stranger's name that resolves to this machine: the browser takes the gateway for the stranger's own site."""
     for path in ("/", "/documents/device-0", "/v1/models"):
         window.open(f"http://{STRANGER}:{front.port}{path}")
-        assert f"'{STRANGER}:{front.port}' is no name of this gateway" in window.run("return document.body.innerText")
+        assert f"'{STRANGER}:{front.port}' is not a host name of this gateway" in window.run(
+            "return document.body.innerText"
+        )
         read = window.run(
             "return fetch('/v1/chat/completions', {method: 'POST', body: '{}'}).then(response => response.status)"
         )

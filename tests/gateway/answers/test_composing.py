@@ -90,7 +90,7 @@ def test_a_key_of_a_folder_composes_nothing(front: Served, http: httpx2.Client) 
     try:
         body: dict[str, object] = {"id": "a", "text": TEXT, "cursor": 1}
         answer = refused(http, body, key)
-        assert (answer.status_code, "reads some folders alone" in answer.text) == (403, True)
+        assert (answer.status_code, "may read only some folders" in answer.text) == (403, True)
         assert refused(http, body).status_code == 401
     finally:
         front.people.unlink()

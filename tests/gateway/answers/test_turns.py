@@ -72,7 +72,7 @@ def test_a_turn_that_does_not_come_is_refused(monkeypatch: pytest.MonkeyPatch) -
         of_all = Turns()
         await of_all.enter("ben")
         await of_all.enter("anna")
-        with pytest.raises(Refusal, match="on their way"):
+        with pytest.raises(Refusal, match="still being sent"):
             await of_all.enter("anna")
 
     asyncio.run(law())

@@ -296,7 +296,7 @@ def test_who_declined_and_who_was_not_there_is_told_apart(page: Browser) -> None
     """By the notices, as they come, and by the way and the sources at the end."""
     answer = {
         "notices": [
-            "ben knows nothing of it: nothing is near enough",
+            "ben has no passages for it: nothing is near enough",
             "carl, whose summaries match, is not connected",
             "dora has not answered within 2 s",
             "most of its words are in no passage",

@@ -218,7 +218,7 @@ def test_a_key_is_asked_for_where_there_are_keys(front: Served, window: Browser)
         window.until(READY)
         assert window.texts("#model option") == ["hocket-alone"]
         assert ask(window)
-        assert window.texts(".left") == ["The cloud was told nothing."]
+        assert window.texts(".left") == ["Nothing was sent to the cloud."]
         assert window.run("return Object.values(sessionStorage)") == [key]
         assert key not in str(window.run("return Object.values(localStorage)"))
     finally:
@@ -234,7 +234,7 @@ def test_what_keeps_a_question_from_an_answer_is_said(window: Browser, tmp_path:
         assert ask(window) == ""
         (line,) = window.texts(".finish.error")
         assert "no daemon answers" in line
-        assert window.texts("hocket-strip") == ["the pair does not run"]
+        assert window.texts("hocket-strip") == ["the pair is not running"]
     assert all("503" in line for line in window.complaints())
 
 

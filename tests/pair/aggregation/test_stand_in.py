@@ -37,11 +37,11 @@ def test_each_side_that_nobody_chose_a_model_for_says_so(models: Pair, device: s
     with models.client() as client:
         stream = client.ask("Who lives here?", **ASK)  # type: ignore[arg-type]
         list(stream)
-    said = [line for line in stream.notices if "which nobody chose" in line]
+    said = [line for line in stream.notices if "as none was chosen" in line]
     assert sorted(said) == sorted(line for line in said if "hocket model get smollm2" in line)
     assert sorted(line.split()[1] for line in said) == sorted(unchosen)
     warned = [line for line in logs if line["event"] == "model" and line["log_level"] == "warning"]
     assert len(warned) == len(unchosen)
     for side in names:
         with models.client(side) as asked:
-            assert ("chosen by nobody" in asked.status().facts) == (side in unchosen)
+            assert ("default model" in asked.status().facts) == (side in unchosen)

@@ -108,7 +108,7 @@ def test_an_answer_outlives_its_passages(tiny_models: dict[str, Path]) -> None:
         done = answer.result()
         assert len(done.token_ids) == 32
         assert done.aggregation.solo_steps == []
-        told = "a passage is no longer here: from here on the device's passages are weighed by the question alone"
+        told = "a passage is no longer here: from now on the device's passages are weighted by the question only"
         assert answer.notices == [told]
 
 
@@ -128,7 +128,7 @@ def test_unequal_scorers_fall_to_the_common_one(tiny_models: dict[str, Path]) ->
             answer = client.ask(QUESTIONS[0], deadline_s=WAIT_S, **asked)  # type: ignore[arg-type]
             done = answer.result()
             assert (done.token_ids, done.aggregation.solo_steps) == (common, [])
-            assert [notice for notice in answer.notices if notice.endswith("by list")]
+            assert [notice for notice in answer.notices if notice.endswith("both use list instead")]
         assert len(cloud.sessions.followed) <= 1
 
 

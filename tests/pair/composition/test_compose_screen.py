@@ -160,7 +160,7 @@ def test_a_picture_shows_what_a_writer_would_see(made: Pair, tmp_path: Path) -> 
     assert len(suggested.text) > 1
     at = shown.index(TEXT)
     assert shown[at + 1] + shown[at + 2].rstrip() == suggested.text  # the cursor stands on its first letter
-    assert any(text.startswith(" letter.txt | no memory yet | new words may leave") for text in shown)
+    assert any(text.startswith(" letter.txt | no memory yet | new words may be sent") for text in shown)
     assert "url(http" not in (tmp_path / "screen.svg").read_text()
 
 

@@ -57,7 +57,7 @@ def test_a_conversation_is_kept_and_goes_on(made: Pair, chat: Chat) -> None:
     assert first.split() == visible(" ".join(turn.answer for turn in kept)).split()
     assert stat.S_IMODE(file_of(made).stat().st_mode) == 0o600
     _, second, notes = chat("duno?")
-    assert "going on behind 2 turns" in notes
+    assert "continuing after 2 turns" in notes
     asked = made.client().ask("duno?", turns=kept, max_tokens=4, temperature=0).result()
     assert second.strip() == asked.text
     assert saved_turns(file_of(made)) == [*kept, Turn(query="duno?", answer=asked.text)]
@@ -66,7 +66,7 @@ def test_a_conversation_is_kept_and_goes_on(made: Pair, chat: Chat) -> None:
 def test_what_can_be_said_besides(made: Pair, chat: Chat) -> None:
     """Nothing of it is a question."""
     _, _, before = chat("/sources", "/why", "/help", "/fly", "", "/quit", "kala?")
-    for line in ("nothing was answered yet", "/alone", "there is no /fly; /help lists what there is"):
+    for line in ("no answer yet", "/alone", "unknown command /fly; /help lists all"):
         assert line in before
     assert not file_of(made).exists()
     _, shown, after = chat("kala?", "/sources", "/why", "/alone", "/alone", "mira?")

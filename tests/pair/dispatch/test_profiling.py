@@ -77,7 +77,7 @@ def test_the_offline_stage_times_every_step_up_to_the_context_and_frees_its_rows
     assert len(steps) == steps_of(model, stage) == 2 * 32
     assert found.fits[2].at(64) > 0
     assert model.slots.take(2) == [0, 1]
-    with pytest.raises(BadRequest, match="take shorter chunks"):
+    with pytest.raises(BadRequest, match="use shorter chunks"):
         profile(model, told, Stage(chunk_tokens=64), 0.98, lambda: None)
 
 

@@ -63,7 +63,7 @@ def test_a_freed_place_goes_to_the_machine_that_was_told_busy() -> None:
     with pytest.raises(Busy) as busy:
         admission.enter(b"4", "other", 1, 1.0)
     admission.leave(b"1", 1.1)
-    with pytest.raises(Busy, match="holds fewer"):
+    with pytest.raises(Busy, match="uses fewer"):
         admission.enter(b"5", "hog", 1, 1.2)
     admission.enter(b"4", "other", 1, 1.0 + busy.value.retry_after_s)
     admission.leave(b"2", 2.0)

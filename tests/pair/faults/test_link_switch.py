@@ -124,7 +124,7 @@ def test_what_was_cut_stays_cut_for_a_daemon_that_starts_again(tiny_models: dict
 def test_the_command_cuts_and_joins(tiny_models: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     with cuttable(tiny_models) as (made, _):
         (made.folder / "device.toml").write_text(f'endpoint = "{made.endpoint("device")}"\n')
-        for what, words in (("on", "answers alone"), ("off", "is joined")):
+        for what, words in (("on", "answers alone"), ("off", "is restored")):
             assert run(["alone", what, "--home", str(made.folder)]) == 0
             assert words in capsys.readouterr().out
             assert made.client().status(WAIT_S).metrics["link_cut"] == float(what == "on")

@@ -83,9 +83,9 @@ def test_a_member_whose_documents_have_told_all_leaves_and_the_answer_goes_on(
     for _ in range(4):
         if not notices:
             _, notices = drafts_of(peer_group, monkeypatch, "kala mira duno?")
-    assert notices == ["ben cannot take part: its documents have told all that they may today"]
+    assert notices == ["ben cannot take part: its documents have reached today's disclosure limit"]
     peer_group.stop_device("ben", made)
     peer_group.start_device("ben", group=bounds, drafts_for=("anna",))
     later, notices = drafts_of(peer_group, monkeypatch, "kala mira duno?")
     assert not later
-    assert notices == ["ben cannot take part: its documents have told all that they may today"]
+    assert notices == ["ben cannot take part: its documents have reached today's disclosure limit"]

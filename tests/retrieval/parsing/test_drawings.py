@@ -219,4 +219,4 @@ def test_a_form_that_no_page_shows_is_read() -> None:
 
 def test_a_form_that_cannot_be_read_is_named() -> None:
     found = read(Path("a.pdf"), form(b"<broken", b"<none/>"))
-    assert "which is not read: print it into a pdf file" in found.notice
+    assert "is not read: print it to a PDF file" in found.notice

@@ -103,7 +103,7 @@ def test_each_picture_is_read_once_and_no_more_than_a_hundred_are() -> None:
     assert (few.text.count(SAID), few.notice) == (3, f"3 pictures in it are {RECOGNISED}")
     many = read(Path("a.docx"), album(MAX_PICTURES + 2), found_by(SAID))
     assert many.text.count(SAID) == MAX_PICTURES
-    assert f"2 pictures in it are not read, behind the first {MAX_PICTURES}" in many.notice
+    assert f"2 pictures in it are not read, after the first {MAX_PICTURES}" in many.notice
 
 
 def test_a_scan_that_is_attached_is_counted_where_nothing_recognises_it() -> None:

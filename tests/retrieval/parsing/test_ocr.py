@@ -120,8 +120,8 @@ def test_columns_are_read_one_after_another_and_rows_of_a_table_row_by_row(sandb
     [
         ("blank.png", saved("PNG", drawn()), "holds no text: "),
         ("blank.pdf", saved("PDF", drawn()), "holds no text: "),
-        ("cut.png", KINDS["a.png"][:2000], "no readable .png file"),
-        ("noise.jpg", bytes(range(256)), "is no picture of its type: "),
+        ("cut.png", KINDS["a.png"][:2000], "not a readable .png file"),
+        ("noise.jpg", bytes(range(256)), "is not a picture of its type: "),
         ("bomb.png", saved("PNG", drawn(size=(8000, 7000)).convert("1")), "has more than 50 million pixels: "),
     ],
 )  # fmt: skip

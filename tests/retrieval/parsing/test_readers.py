@@ -193,5 +193,5 @@ def test_what_might_never_end_is_no_file(tmp_path):
     os.mkfifo(tmp_path / "pipe.txt")
     (tmp_path / "zero.txt").symlink_to("/dev/zero")
     for name in ("pipe.txt", "zero.txt"):
-        with pytest.raises(DocumentError, match="no regular file"):
+        with pytest.raises(DocumentError, match="not a regular file"):
             read_bytes(tmp_path / name)

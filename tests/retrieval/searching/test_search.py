@@ -177,7 +177,7 @@ def test_scores_are_by_the_scorer_that_was_named(filled, toy):
 
     assert filled.score("rye bread", [place]) == filled.score("rye bread", [place], filled.scorers[0])
     assert filled.score("rye bread", [place]) != filled.score("rye bread", [place], toy.fingerprint)
-    with pytest.raises(QueryError, match="not offered here"):
+    with pytest.raises(QueryError, match="not available here"):
         filled.score("rye bread", [place], "sigmoid:test")
 
 

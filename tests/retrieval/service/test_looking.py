@@ -78,7 +78,7 @@ def test_what_was_passed_over_is_listed_with_its_reason(endpoint: str, capsys: p
 
 
 def test_one_thing_is_asked_at_a_time(endpoint: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "one at a time" in said(capsys, endpoint, "--skipped", "--show", "Lease.md", status=2)
+    assert "use only one of" in said(capsys, endpoint, "--skipped", "--show", "Lease.md", status=2)
 
 
 def test_a_search_names_the_place(endpoint: str, capsys: pytest.CaptureFixture[str]) -> None:

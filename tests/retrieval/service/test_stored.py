@@ -66,7 +66,7 @@ def test_a_document_is_meant_by_its_name_or_the_end_of_it(collection: Collection
 
     assert text("one/a.md") == "This is one/a.md."
     assert text("none", str(tmp_path / "b.md"), "one/a.md") == "This is b.md."
-    with pytest.raises(QueryError, match=r"may be any of .*one/a\.md, .*two/a\.md") as caught:
+    with pytest.raises(QueryError, match=r"matches .*one/a\.md, .*two/a\.md") as caught:
         text("a.md")
     assert caught.value.remedy
     for name in (".md", "", "other.md", "ne/a.md"):
@@ -103,7 +103,7 @@ def test_what_is_passed_over_is_remembered_until_it_is_read_or_gone(toy, tmp_pat
     with Collection(tmp_path / "state", toy) as collection:
         lines = passed_over(collection)
         assert str(folder) not in "".join(lines.values())
-        assert "no readable .pdf" in lines["broken.pdf"]
+        assert "not a readable .pdf" in lines["broken.pdf"]
         assert "'.xyz'" in lines["photo.xyz"]
         assert "b.zip" in lines["letter.eml"]
         collection.ingest([letter])  # it is as it was

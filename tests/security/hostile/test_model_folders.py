@@ -89,5 +89,5 @@ def test_the_remedy_for_code_and_pickles_says_what_they_are(folder: Path, trap: 
     with pytest.raises(ModelError, match="model.safetensors"):
         Embedder(str(folder))
     with_code(folder, trap)
-    with pytest.raises(HocketError, match="brings code of its own"):
+    with pytest.raises(HocketError, match="needs its own code"):
         model_of(folder)

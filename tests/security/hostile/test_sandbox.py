@@ -115,7 +115,7 @@ def test_a_process_that_falls_is_the_file_s_fault_and_the_next_is_read(sandbox):
     slow = hostile.SLOW["cells.docx"]()
     falling = threading.Timer(0.2, os.kill, (sandbox._process.pid, signal.SIGSEGV))
     falling.start()
-    with pytest.raises(DocumentError, match="breaks the program") as caught:
+    with pytest.raises(DocumentError, match="crashes the program") as caught:
         sandbox.read(Path("a\nb.docx"), slow, 64)
     assert str(caught.value).isprintable()
     assert sandbox.read(Path("a.txt"), b"Next.", 64).text == "Next."
@@ -124,7 +124,7 @@ def test_a_process_that_falls_is_the_file_s_fault_and_the_next_is_read(sandbox):
 @pytest.mark.parametrize("borders", [[0], [0, 99], [3, 1], [0, 2, 1, 3], [-1, 2], [1, 1]])
 def test_an_answer_that_no_sound_process_gives_is_refused(borders):
     """A parser that was taken over says where passages are; they lie in the text, in order."""
-    with pytest.raises(DocumentError, match="breaks the program"):
+    with pytest.raises(DocumentError, match="crashes the program"):
         sandboxes._checked(Path("a.txt"), ReadDocument("", "four", borders, []))
 
 
@@ -134,7 +134,7 @@ def test_an_answer_that_no_sound_process_gives_is_refused(borders):
 )
 def test_places_that_no_sound_process_gives_are_refused(outline):
     """They lie in the text, in order, and each is one line that a terminal can show."""
-    with pytest.raises(DocumentError, match="breaks the program"):
+    with pytest.raises(DocumentError, match="crashes the program"):
         sandboxes._checked(Path("a.txt"), ReadDocument("", "four", [0, 4], outline))
 
 

@@ -116,7 +116,7 @@ def test_help_loads_nothing_heavy() -> None:
         ([*LINK, "--listen", "192.0.2.1:7200"], 78, "name an address of this machine"),
         ([*LINK, "--stall", "1"], 2, "stall_every"),
         (["simulate", "--pipeline", "x.foo"], 2, "does not end in .png"),
-        (["keys", "show", "--at", "garbage"], 78, "'garbage' is no endpoint"),
+        (["keys", "show", "--at", "garbage"], 78, "'garbage' is not an endpoint"),
         ([*LINK, "--trace", "absent.txt"], 2, "absent.txt"),
     ],
 )
@@ -330,13 +330,13 @@ def test_a_named_home_comes_before_the_environment(
     """Where somebody else's daemon is the one of $HOCKET_ENDPOINT; without --home it is asked."""
     monkeypatch.setenv("HOCKET_ENDPOINT", "nonsense")
     assert run(["ask", "Where?"]) == 78
-    assert "'nonsense' is no endpoint" in one_line(capsys)
+    assert "'nonsense' is not an endpoint" in one_line(capsys)
     assert run(["top", "--once"]) == 78
-    assert "'nonsense' is no endpoint" in one_line(capsys)
+    assert "'nonsense' is not an endpoint" in one_line(capsys)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "device.toml").write_text('endpoint = "its own"\n')
     assert run(["ask", "--home", str(tmp_path / "other"), "Where?"]) == 78
-    assert "'its own' is no endpoint" in one_line(capsys)
+    assert "'its own' is not an endpoint" in one_line(capsys)
 
 
 def test_what_the_system_forbids_is_one_line(
@@ -355,7 +355,7 @@ def test_what_the_system_forbids_is_one_line(
 def test_no_key_is_made_for_an_address_that_is_none(empty_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It is made once the address is right, and a second call says how to see it."""
     assert run(["keys", "new", "--at", "garbage"]) == 78
-    assert "'garbage' is no endpoint" in one_line(capsys)
+    assert "'garbage' is not an endpoint" in one_line(capsys)
     assert not empty_home.exists()
     assert run(["keys", "new", "--at", "tcp://here:7000"]) == 0
     assert "--at tcp://here:7000" in capsys.readouterr().out

@@ -22,7 +22,10 @@ LED = {
     "drawing": {"temperature": 0.7, "top_p": 0.9, "seed": 5},
     "method": "coupled",
     "accepted": {"device": 0.123456, "cloud": None},
-    "links": [{"t_s": 0.0, "what": "asked along"}, {"t_s": 1.5, "what": "the cloud fell silent; answering alone"}],
+    "links": [
+        {"t_s": 0.0, "what": "asked to take part"},
+        {"t_s": 1.5, "what": "the cloud fell silent; answering alone"},
+    ],
     "cloud": None,
     "log_h": -1.0,
     "passages": [
@@ -92,7 +95,7 @@ def test_an_answer_is_explained(said: Any) -> None:
         r"passages\ndocument +number +score +weight *\nbirds\.txt +3 +0\.75 +0\.6 *\nfish\[/b\]\.txt +0 +0\.5 +0\.4",
         out,
     )
-    assert re.search(r"links\nt_s +what *\n0 +asked along *\n1\.5 +the cloud fell silent; answering alone", out)
+    assert re.search(r"links\nt_s +what *\n0 +asked to take part *\n1\.5 +the cloud fell silent; answering alone", out)
 
 
 def test_without_a_number_it_is_the_latest(said: Any) -> None:
@@ -129,7 +132,7 @@ def test_the_list_has_a_line_for_each_the_latest_first(said: Any) -> None:
     ("words", "line"),
     [
         (["77"], "no request '77' is recorded: see the latest: hocket explain --list"),
-        (["3f2"], "several requests begin with '3f2': give more of its number"),
+        (["3f2"], "several requests begin with '3f2': give more digits of its number"),
     ],
 )
 def test_a_number_that_is_not_one_records(said: Any, words: list[str], line: str) -> None:
@@ -149,7 +152,7 @@ def test_where_there_is_no_record(said: Any, home: Path) -> None:
     (home / "device.db").write_bytes(b"this is no database, but long enough for one" * 50)
     status, _, err = said("--list")
     assert (status, err.count("\n")) == (69, 1)
-    assert "move it away; the daemon begins a new one" in err
+    assert "move it away; the daemon starts a new one" in err
     (home / "device.toml").write_text('decisions = ""\n')
     status, _, err = said()
     assert (status, err.count("\n")) == (78, 1)

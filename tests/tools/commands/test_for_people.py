@@ -109,4 +109,4 @@ def test_the_legend_is_for_who_sees_colours(
     monkeypatch.setattr("sys.stderr", seen := Seen(stderr))
     monkeypatch.setattr("hocket_client.Client", Answered)
     ask.ask_people("ipc:///x", "Where?", {})
-    assert ("drawn anew" in seen.getvalue()) == shown
+    assert ("resampled" in seen.getvalue()) == shown

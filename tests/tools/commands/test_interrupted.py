@@ -24,12 +24,12 @@ LEFT = [  # a command, what Ctrl-C comes in, what is said
     ),
     ("graph withdraw", "hocket_tools.caller.Caller.ask", "run again: hocket graph withdraw --home HOME"),
     ("graph calibrate Q", "hocket_tools.graph.calibrating.calibrated", "nothing was written: hocket graph calibrate"),
-    ("model get smollm2 --again", "hocket_tools.models.installing.renewed", "hocket model get smollm2 goes on"),
-    ("profile cloud.example", "hocket_tools.network.survey.survey", "what was measured earlier is"),
-    ("profile --offline", "hocket_tools.decode_stage.measure_decode", "hocket profile --offline begins anew"),
-    ("train composition --data HOME --out HOME", "hocket_tools.train.composition.train", "the same command goes on"),
-    ("up", "hocket_tools.pair.up.bring_up", "what was started is stopped; hocket up --home HOME begins anew"),
-    ("down", "hocket_tools.pair.processes.stop", "hocket down --home HOME goes on"),
+    ("model get smollm2 --again", "hocket_tools.models.installing.renewed", "hocket model get smollm2 continues"),
+    ("profile cloud.example", "hocket_tools.network.survey.survey", "earlier measurements stay"),
+    ("profile --offline", "hocket_tools.decode_stage.measure_decode", "hocket profile --offline starts again"),
+    ("train composition --data HOME --out HOME", "hocket_tools.train.composition.train", "the same command resumes"),
+    ("up", "hocket_tools.pair.up.bring_up", "stopped what was started; hocket up --home HOME starts again"),
+    ("down", "hocket_tools.pair.processes.stop", "hocket down --home HOME continues"),
 ]
 
 

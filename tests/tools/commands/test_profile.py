@@ -89,12 +89,12 @@ def test_ping_is_read_with_its_loss_in_plain_english(programs: Path, fake: Fake)
         ("", "ping: x: Name or service not known\n", Unavailable, "no host is called 'x': check the name"),
         ("", "ping: x: Temporary failure in name resolution\n", Unavailable, "no host is called 'x'"),
         ("", "ping: socket: Operation not permitted\n", Unavailable, "may not send ICMP packets: as root: setcap"),
-        ("", "ping: connect: Network is unreachable\n", Unavailable, "no network leads to x"),
+        ("", "ping: connect: Network is unreachable\n", Unavailable, "there is no route to x"),
         (
             "10 packets transmitted, 0 received, 100% packet loss, time 9ms\n",
             "",
             DeadlineExceeded,
-            "x answers no ping: it may be down, or a firewall",
+            "x does not answer ping: it may be down, or a firewall",
         ),
         ("", "ping: what is this\n", ProtocolError, "ping said: ping: what is this: run it by hand"),
         ("", "", ProtocolError, "ping said: nothing"),
@@ -126,7 +126,7 @@ def test_iperf3_is_read_as_bytes_that_arrived(programs: Path, fake: Fake, back: 
     [
         ("unable to connect to server: Connection refused", Unavailable, "no iperf3 server listens at x, port 5201: "),
         ("unable to connect to server: Name or service not known", Unavailable, "no host is called 'x'"),
-        ("the server is busy running a test. try again later", Busy, "measuring for somebody else"),
+        ("the server is busy running a test. try again later", Busy, "busy with another measurement"),
         ("unable to connect to server: Connection timed out", DeadlineExceeded, "no iperf3 server answers at x"),
         ("something new", ProtocolError, "iperf3 said: something new: run it by hand"),
     ],
@@ -176,7 +176,7 @@ def test_what_is_no_host_reaches_no_program(programs: Path, fake: Fake, host: st
     """A dash would be an option."""
     fake("ping", PINGED)
 
-    with pytest.raises(BadRequest, match="is no host"):
+    with pytest.raises(BadRequest, match="is not a host"):
         ping(host)
 
     assert not (programs / "ping.calls").exists()

@@ -97,8 +97,8 @@ def test_a_picture_shows_what_may_leave(tmp_path: Path) -> None:
     [
         ("", "has 0 questions"),
         ('{"question": "Who?"}\n' * 3, "has 3 questions"),
-        ("no json", "line 1 is no question"),
-        ('{"question": "Who?"}\n[1]', "line 2 is no question"),
+        ("no json", "line 1 is not a question"),
+        ('{"question": "Who?"}\n[1]', "line 2 is not a question"),
     ],
 )
 def test_questions_that_cannot_be_used_are_one_clear_line(tmp_path: Path, text: str, said: str) -> None:

@@ -79,7 +79,7 @@ class _Session:
             read = msgspec.json.decode(line.removeprefix(BOM_UTF8), type=TextUpdate)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise BadRequest(
-                f"'{line.decode(errors='replace').strip()[:60]}' is no text: {error}",
+                f"'{line.decode(errors='replace').strip()[:60]}' is not a text request: {error}",
                 'write {"version": 1, "text": "…", "cursor": 1}',
             ) from error
         self._numbers[self._composer.version + 1] = read.version

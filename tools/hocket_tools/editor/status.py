@@ -26,7 +26,7 @@ class Status:
 
     def line(self, suggestion: Suggestion | None, name: str) -> str:
         """Return the whole status line."""
-        leaves = "new words may leave for the cloud, redacted" if self._asks_cloud else "nothing leaves this device"
+        leaves = "new words may be sent to the cloud, redacted" if self._asks_cloud else "nothing leaves this device"
         return f" {name} | {self._message or self._from(suggestion)} | {leaves} "
 
     def _from(self, suggestion: Suggestion | None) -> str:

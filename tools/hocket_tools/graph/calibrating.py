@@ -74,7 +74,7 @@ def _lines(path: Path) -> Iterator[Labelled]:
             question, document = row["question"], row.get("document") or ""
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             wanted = 'write {"question": "…", "document": "notes.txt"}, without a document where none answers it'
-            raise BadRequest(f"{path}, line {number} is no question", wanted) from error
+            raise BadRequest(f"{path}, line {number} is not a question", wanted) from error
         yield Labelled(str(question), str(document))
 
 

@@ -44,7 +44,7 @@ def draw(path: Path, subgraphs: Sequence[Subgraph], title: str) -> None:
         page = f"<!doctype html><meta charset='utf-8'><title>{html.escape(title)}</title>{svg.getvalue()}"
         replace(path, page.encode())
     else:
-        raise BadRequest(f"{path.name} is no picture's name", "end it in .png or .html")
+        raise BadRequest(f"{path.name} is not a picture file's name", "end it in .png or .html")
 
 
 def parts(subgraphs: Sequence[Subgraph]) -> list[Part]:

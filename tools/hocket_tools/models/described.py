@@ -42,7 +42,7 @@ def described(name: str) -> dict[str, str | int]:
         tokenizer = AutoTokenizer.from_pretrained(whole, trust_remote_code=False, local_files_only=True)
     except (OSError, ValueError, KeyError) as error:
         raise BadConfiguration(
-            f"'{name}' is no model on this machine", "see: hocket model list; or name a folder"
+            f"'{name}' is not a model on this machine", "see: hocket model list; or name a folder"
         ) from error
     text = config.get_text_config()
     note = {"note": "the device's; the cloud's is larger"} if name == BUNDLED else {}

@@ -56,7 +56,7 @@ EMBEDDERS = {
 }
 
 
-_REMEDY = "get it again; where it stays so, another hocket made this one: see its changelog"
+_REMEDY = "get it again; if that fails too, it is for another version of hocket: see its changelog"
 
 
 def install_embedder(name: str, *, again: bool, progress: Callable[[str], None]) -> None:
@@ -72,4 +72,4 @@ def install_embedder(name: str, *, again: bool, progress: Callable[[str], None])
             write(read(file), np.load(centre).astype(np.float32), folder)
         progress("checking it")
         if Embedder(str(folder)).fingerprint != known.fingerprint:
-            raise BadRequest(f"what was made of {known.file.package} is not {name} as it is known", _REMEDY)
+            raise BadRequest(f"what was made from {known.file.package} is not the {name} known here", _REMEDY)

@@ -33,7 +33,7 @@ def lay(file: Path, folder: Path, progress: Callable[[str], None]) -> None:
 def check_file(folder: Path, floats: float | None, progress: Callable[[str], None]) -> None:
     """Check the GGUF file in `folder` and store what it costs; `floats` is nats per token with float weights."""
     if (hindered := obstacle()) is not None:
-        progress(f"nothing reads the file yet: {hindered}; then hocket model get again, which checks it")
+        progress(f"the file cannot be loaded yet: {hindered}; then run hocket model get again, which checks it")
         return
     progress("checking the file")
     try_out(folder / GGUF)

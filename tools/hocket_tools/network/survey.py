@@ -100,4 +100,4 @@ def _doubts(figures: list[Figure]) -> list[str]:
     if len(trips) < 2 or 0.5 * trips["ping"] - 0.001 <= trips["echo"] <= 2 * trips["ping"] + 0.01:
         return []
     figures_ms = f"{trips['echo'] * 1000:.1f} ms by the echo, {trips['ping'] * 1000:.1f} ms by ping"
-    return [f"{figures_ms}: do both take the same way (a tunnel, a busy machine)? the pair goes by the echo"]
+    return [f"{figures_ms}: do both take the same route (a tunnel, a busy machine)? the pair uses the echo"]

@@ -47,8 +47,8 @@ class Code:
                 if not is_tcp(code.endpoint):
                     raise ValueError("no address of another machine")
         except (ValueError, msgspec.DecodeError, BadConfiguration) as error:
-            text = "this is no code of a machine, or not all of it"
-            raise BadRequest(text, "copy the whole word that hocket pair prints there") from error
+            text = "this is not a complete pairing code"
+            raise BadRequest(text, "copy the whole code that hocket pair prints there") from error
         return code
 
 

@@ -110,6 +110,6 @@ def _state(home: Home, wait_s: float) -> DaemonState:
         "page": f"http://{address(settings)}/",
         "OpenAI's API": f"http://{address(settings)}/v1",
         "Ollama's API": f"http://{address(settings)}",
-        "keys": "asked for" if Path(settings.people).exists() else "not asked for",
+        "keys": "required" if Path(settings.people).exists() else "not required",
     }
     return DaemonState(GATEWAY, pid, True, True, facts)

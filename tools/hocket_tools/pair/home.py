@@ -135,7 +135,7 @@ class Home:
         if self.config("cloud").exists() and is_tcp(self.listening("cloud")):
             if self.config("device").exists():
                 raise BadConfiguration(
-                    f"{self.at} has files of both sides", "say which: --side device, or --side cloud"
+                    f"{self.at} has files of both sides", "choose one: --side device, or --side cloud"
                 )
             return "cloud"
         if self.config("device").exists():
@@ -221,7 +221,7 @@ class Home:
         try:
             return tomllib.loads(config.read_text(encoding="utf-8-sig"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise BadConfiguration(f"{config}: {error}", "mend the file, or remove it and run: hocket up") from error
+            raise BadConfiguration(f"{config}: {error}", "fix the file, or remove it and run: hocket up") from error
 
     def _endpoint(self, name: str, key: str) -> str:
         return endpoint_from(self.at, self._text(name, key))

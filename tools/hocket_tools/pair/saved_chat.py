@@ -26,7 +26,7 @@ def saved_turns(file: Path) -> list[Turn]:
     try:
         found = msgspec.json.decode(file.read_bytes(), type=list[_Saved])
     except (OSError, msgspec.MsgspecError) as error:
-        raise BadConfiguration(f"{file} holds no conversation: {error}", "begin another: hocket chat --new") from error
+        raise BadConfiguration(f"{file} holds no conversation: {error}", "start another: hocket chat --new") from error
     return [Turn(query=each.query, answer=each.answer) for each in found]
 
 

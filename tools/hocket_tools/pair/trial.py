@@ -50,7 +50,9 @@ def prepare(
         )
     there = devices(home)
     if there and len(there) != count:
-        raise BadConfiguration(f"{home.at} has {len(there)} devices already", f"say --devices {len(there)}, or nothing")
+        raise BadConfiguration(
+            f"{home.at} has {len(there)} devices already", f"pass --devices {len(there)}, or leave it out"
+        )
     if there:
         return
     names = [f"device-{number}" for number in range(1, count + 1)]

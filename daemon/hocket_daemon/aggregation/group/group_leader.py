@@ -160,7 +160,7 @@ class GroupLeader(DraftingLeader):
 
     def _open(self, name: str, participant: Participant) -> None:
         """Ask a member to draft along from where the answer is now."""
-        self._note(f"{name} asked along")
+        self._note(f"{name} asked to take part")
         participant.member.on_asked()
         behind = self._dialogue.open(name)
         prompt = self._services.history.shareable(self._begin.prompt, name)
@@ -181,7 +181,7 @@ class GroupLeader(DraftingLeader):
             exchange.present.add(_FINDING)
         if options_of(self._reply.ask).require_cloud and not exchange.present:
             self.fail(
-                Unavailable("nobody else takes part", "ask without --require-cloud to let this side answer alone")
+                Unavailable("no other device takes part", "ask without --require-cloud to let this side answer alone")
             )
             return
         self._look()
@@ -206,7 +206,7 @@ class GroupLeader(DraftingLeader):
         self._participants[name].member.on_gone()
         self._send(name, self._end_message("left"))
         if why:
-            self._notify(f"{name} {why}: the answer goes on without it")
+            self._notify(f"{name} {why}: continuing without it")
 
     # --- events
 
@@ -256,7 +256,7 @@ class GroupLeader(DraftingLeader):
             try:
                 effects = self._dialogue.draft(name, message)
             except BadRequest as error:
-                self._leave(name, f"sends what cannot be used ({error.text})")
+                self._leave(name, f"sent an invalid draft ({error.text})")
                 self._changed()
             else:
                 self.act(effects)
@@ -270,7 +270,7 @@ class GroupLeader(DraftingLeader):
             self._leave(name, "" if name == CLOUD else "has no documents about it")
         elif own is not None and own.passages and self._begin.weights != "off" and own.scorer != ready.scorer:
             self._terms.agreed(next((each for each in own.scorers if each in ready.scorers), ""))
-            self._leave(name, "scores relevance in another way")
+            self._leave(name, "uses another relevance scorer")
         else:
             self._note(f"{name} has read {ready.documents} passages")
             participant.member.on_ready()
@@ -311,7 +311,7 @@ class GroupLeader(DraftingLeader):
     def _on_time(self, now: float) -> None:
         if now >= self._find_by_s:
             self._find_by_s = inf
-            reason = self._invited.cloud.reason or Unavailable("the cloud does not say who is there")
+            reason = self._invited.cloud.reason or Unavailable("the cloud has not named the connected devices")
             self._warn("link", f"{reason.text}; answering alone")
         for name, participant in self._participants.items():
             verdict = participant.member.tick(now)
@@ -360,9 +360,9 @@ class GroupLeader(DraftingLeader):
             participant.member.on_lacking(now, step if name in lacking else None)
         for name in sorted(exchange.expelled):
             if self._participants[name].member.state != "gone":
-                self._leave(name, "led the answer to where only your documents go on")
+                self._leave(name, "may be steering the answer to extract your private text")
         for name in sorted(exchange.doubted):
-            self._warn(f"{name} steers", f"{name} led the answer to where your documents go on: most likely by chance")
+            self._warn(f"{name} steers", f"{name} may be steering towards your private text, most likely by chance")
 
     def _welcome(self, name: str) -> None:
         if name in self._warned:

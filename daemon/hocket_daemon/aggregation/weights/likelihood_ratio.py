@@ -31,10 +31,10 @@ def encode(steps: list[int]) -> bytes:
 def decode(payload: bytes) -> list[int]:
     """The steps in `payload`. Raises BadMessage."""
     if len(payload) % 2 or len(payload) > 2 * MAX_TOKENS:
-        raise BadMessage("likelihoods of half a token, or of too many")
+        raise BadMessage("likelihoods of a partial token, or of too many")
     steps: list[int] = np.frombuffer(payload, ">u2").tolist()
     if max(steps, default=0) > _MAXIMUM:
-        raise BadMessage("a likelihood below the least one")
+        raise BadMessage("a likelihood below the minimum")
     return steps
 
 

@@ -139,7 +139,10 @@ class Dispatcher:
         if not self.account.may_spend(tokens):
             waits = StartDelays(NEVER, 0.0) if self.constraint == "device" else StartDelays(0.0, NEVER)
             other = "cloud" if self.constraint == "device" else "device"
-            return waits, f"The {other} answers alone: {tokens} more tokens would break the {self.constraint}'s budget."
+            return (
+                waits,
+                f"The {other} answers alone: {tokens} more tokens would exceed the {self.constraint}'s budget.",
+            )
         self._decided += 1
         waits = self._behind(policy.waits(tokens, chance_of(self._decided)))
         return waits, _reason(waits, self.policy_name)
@@ -231,7 +234,7 @@ def _fitting(policy: PolicyName, constraint: Constraint) -> PolicyName:
 
 def _reason(waits: StartDelays, policy: PolicyName) -> str:
     if waits.server_s == NEVER:
-        return f"The device answers alone: by {policy} so short a prompt is not worth the server's tokens."
+        return f"The device answers alone: under {policy}, a prompt this short is not worth the server's tokens."
     if waits.device_s == NEVER:
         return f"The cloud answers alone, by {policy}."
     if waits.device_s > 0:

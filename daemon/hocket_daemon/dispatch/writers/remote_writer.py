@@ -17,7 +17,7 @@ from ...serving.stream.prefix import PrefixChain
 from .work import Work
 from .writers import WritingSession
 
-NO_CLOUD = Unavailable("the cloud is not connected", "is its daemon running?")
+NO_CLOUD = Unavailable("the cloud is not connected", "check that its daemon is running")
 WORK_WAIT_S = 0.1  # what the cloud gets, beyond a round trip, to say what it has computed where it wrote nothing
 
 

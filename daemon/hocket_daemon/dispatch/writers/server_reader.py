@@ -75,7 +75,7 @@ class ServerReader:
         if self.continues or not len(self._chain):
             self._session.on_writer_status(self._side)
         else:
-            error = BadRequest("a chat cannot go on from a text", 'set api = "completions" in [server]')
+            error = BadRequest("a chat API cannot continue a given text", 'set api = "completions" in [server]')
             self._session.on_failed(self._side, error)
 
     def write(self) -> None:

@@ -45,7 +45,7 @@ def automatic() -> Automatic:
         return Automatic(name, f"auto: the smallest model here, though {_slow(name, known)}", "")
     name, known = max(bearable.items(), key=lambda each: each[1].millions)
     check = _quickest(name)
-    measured = f", whose step takes {check.step_ms:.0f} ms, {MAX_STEP_MS:.0f} at most" if check is not None else ""
+    measured = f", {check.step_ms:.0f} ms a step (limit {MAX_STEP_MS:.0f})" if check is not None else ""
     return Automatic(name, f"auto: the best model here{measured}", _better(name, known))
 
 
@@ -63,8 +63,8 @@ def fallback_notice(name: str, side: Side) -> str:
     """Warn that a side answers with the bundled model only because none was got; empty elsewhere."""
     if name != AUTO or resolved(name) != BUNDLED:
         return ""
-    remedy = f'hocket model get {DEFAULT}, or choose it: [model] name = "{BUNDLED}"'
-    return f"the {side} answers with a small bundled model, which nobody chose: run there {remedy}"
+    remedy = f'hocket model get {DEFAULT}, or keep it with [model] name = "{BUNDLED}"'
+    return f"the {side} uses the small bundled model, as none was chosen: there, run {remedy}"
 
 
 def place_of(name: str, side: Side) -> str:
@@ -119,9 +119,9 @@ def _slow(name: str, known: Known) -> str:
         return "it takes more than half of this machine's memory"
     check = _quickest(name)
     if check is not None and check.step_ms > MAX_STEP_MS:
-        return f"a step takes {check.step_ms:.0f} ms, {MAX_STEP_MS:.0f} at most"
+        return f"a step takes {check.step_ms:.0f} ms (limit {MAX_STEP_MS:.0f})"
     if check is not None and check.prompt_ms > MAX_PROMPT_MS:
-        return f"a token of a prompt takes {check.prompt_ms:.1f} ms, {MAX_PROMPT_MS:.0f} at most"
+        return f"a prompt token takes {check.prompt_ms:.1f} ms (limit {MAX_PROMPT_MS:.0f})"
     return ""
 
 
@@ -136,7 +136,7 @@ def _better(name: str, known: Known) -> str:
     larger = [(other, better) for other, better in CATALOGUE.items() if better.millions > known.millions]
     for other, better in sorted(larger, key=lambda each: each[1].millions):
         if is_installed(other):
-            return f'{other} answers better, but {_slow(other, better)}; [model] name = "{other}" takes it'
+            return f'{other} answers better, but {_slow(other, better)}; to use it, set [model] name = "{other}"'
         if _is_for_here(name, known, better):
             return f"{other} answers better ({better.bytes / 1e6:.0f} MB): hocket model get {other}, for both sides"
     return ""

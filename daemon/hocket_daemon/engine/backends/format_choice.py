@@ -41,8 +41,8 @@ def chosen(folder: Path, dtype: str) -> FormatChoice:
     floats = has_floats(folder)
     if dtype != "auto":
         if not floats:
-            raise unreadable(folder, f"it has no float weights, which dtype = {dtype} asks for")
-        return FormatChoice(folder, f"dtype = {dtype} asks for transformers")
+            raise unreadable(folder, f"it has no float weights, which dtype = {dtype} needs")
+        return FormatChoice(folder, f"dtype = {dtype} needs transformers")
     if floats and has_gpu():
         return FormatChoice(folder, "there is a GPU")
     if (hindered := obstacle()) is not None:
@@ -54,10 +54,10 @@ def chosen(folder: Path, dtype: str) -> FormatChoice:
         refused = [check.refused for check in reported(folder) if check.refused]
         raise unreadable(folder, refused[0] if refused else "its GGUF file is not checked")
     if not sound:
-        return FormatChoice(folder, "no GGUF file of it is checked: hocket model get")
+        return FormatChoice(folder, "it has no checked GGUF file: run hocket model get")
     best = min(sound, key=lambda check: check.step_ms)
     measured = ", ".join(f"{check.dtype} {check.step_ms:.1f}" for check in sound)
-    return FormatChoice(folder / best.model, f"the fastest of those checked ({measured} ms a step)")
+    return FormatChoice(folder / best.model, f"the fastest of the checked formats ({measured} ms a step)")
 
 
 def has_floats(folder: Path) -> bool:

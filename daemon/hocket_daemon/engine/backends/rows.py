@@ -31,14 +31,14 @@ class RowMemory:
         """Raise BadRequest where a row would outgrow the context: what it writes then would be another row's."""
         fed = ((row, len(ids)) for segment in segments for row, ids in zip(segment.rows, segment.tokens, strict=True))
         if any(self.lengths[row] + tokens > self.context for row, tokens in fed):
-            text = f"a text has no room in the model's context of {self.context} tokens"
+            text = f"a text does not fit into the model's context of {self.context} tokens"
             raise BadRequest(text, "make it shorter, or raise [model] context")
 
     def take(self, rows: int) -> list[int]:
         """Take free rows, now empty, neighbours if possible. Raises Busy, or BadRequest for more than there are."""
         if rows > len(self._free):
             raise BadRequest(
-                f"{rows} rows were asked for, the model has {len(self._free)} slots", "ask for fewer documents"
+                f"the question needs {rows} rows, the model has {len(self._free)} slots", "ask for fewer documents"
             )
         free = [row for row, is_free in enumerate(self._free) if is_free]
         if len(free) < rows:

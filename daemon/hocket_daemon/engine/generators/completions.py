@@ -52,12 +52,12 @@ _KNOWN = {  # what an error calls itself, as the status that says the same
 }
 _BUSY = {429, 503, 529}
 _MEANINGS: dict[int, tuple[type[HocketError], str, str]] = {  # of a status, or else of its hundred
-    0: (Unavailable, "the server broke off with an error of its own", "look at its log, or ask again"),
-    200: (ProtocolError, "the server answers {} and no text", "see [server] url and api"),
-    300: (BadConfiguration, "the server is elsewhere ({})", "write its new address into [server] url"),
+    0: (Unavailable, "the server stopped with an error", "look at its log, or ask again"),
+    200: (ProtocolError, "the server answers {} without text", "see [server] url and api"),
+    300: (BadConfiguration, "the server has moved ({})", "set [server] url to its new address"),
     400: (BadRequest, "the server refuses the request ({})", "see [server] model and api, or shorten the prompt"),
     401: (Untrusted, "the server refuses the key, or asks for one", "see [server] key_file"),
-    402: (Unavailable, "the server wants to be paid first", "see the account that the key belongs to"),
+    402: (Unavailable, "the server requires payment", "check the account of the key"),
     403: (Untrusted, "the server refuses the key, or asks for one", "see [server] key_file"),
     404: (BadConfiguration, "the server knows no such path or model", "see [server] url, api and model"),
     413: (BadRequest, "the prompt is too long for the server's model", "shorten it, or lower --max-tokens"),
@@ -263,7 +263,7 @@ class Streamed:
         held += self._emitter.finish()
         if goes_on or (finish == "length" and self._has_reasoning and not self._emitter.text):
             raise BadRequest(
-                "the server's model thought until its tokens were over, and wrote no answer",
+                "the server's model used all its tokens for thinking and wrote no answer",
                 "raise [server] thinking or --max-tokens, or turn its thinking off there",
             )
         self.finish = finish
@@ -317,7 +317,7 @@ def _chunk(parsed: dict[str, object]) -> _Chunk:
 
 
 def _no_chunk() -> BadMessage:
-    return BadMessage("the server streams what is no part of a text", "see [server] url and api")
+    return BadMessage("the server streams something other than text", "see [server] url and api")
 
 
 def _usage(usage: object) -> Usage | None:
@@ -356,7 +356,7 @@ def error_of(error: object, status: int = 0, retry_after: str = "") -> HocketErr
 
 def _by_status(status: int, retry_after: str) -> HocketError:
     if status in _BUSY:
-        return Busy("the server takes no more work for the moment", retry_after_s=_seconds(retry_after))
+        return Busy("the server is busy", retry_after_s=_seconds(retry_after))
     kind, text, remedy = _MEANINGS.get(status) or _MEANINGS.get(status // 100 * 100) or _MEANINGS[500]
     return kind(text.format(status), remedy)
 

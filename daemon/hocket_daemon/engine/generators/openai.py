@@ -131,9 +131,9 @@ class OpenAIGenerator:
         except HocketError as error:
             return error
         if request.prefix and not self.continues:
-            return BadRequest("a chat cannot go on from a text", 'set api = "completions" in [server]')
+            return BadRequest("a chat API cannot continue a given text", 'set api = "completions" in [server]')
         if not self._free.acquire(blocking=False):
-            return Busy(f"{MAX_TEXTS} texts of the server are on their way")
+            return Busy(f"{MAX_TEXTS} requests to the server are open already")
         return None
 
     def _run(self, worker: _Worker) -> None:
@@ -251,7 +251,7 @@ class _Worker:
         except Exception as error:  # noqa: BLE001 - its text and its values may be the prompt, and are for no log
             where = traceback.extract_tb(error.__traceback__)[-1]
             log.error("error on a server's thread", error=type(error).__name__, file=where.filename, line=where.lineno)
-            return HocketError("the request to the server failed", "look into the daemon's log")
+            return HocketError("the request to the server failed", "see the daemon's log")
         return None
 
     def _ask(self) -> None:
@@ -259,7 +259,7 @@ class _Worker:
         answer = self._taken(until_s)
         kind = answer.headers.get_content_type() if "content-type" in answer.headers else "text/event-stream"
         if kind != "text/event-stream":
-            raise ProtocolError(f"{self._server.place} answers with no stream of text", "see [server] url and api")
+            raise ProtocolError(f"{self._server.place} does not answer with a text stream", "see [server] url and api")
         self._read(answer, until_s)
 
     def _taken(self, until_s: float) -> HTTPResponse:
@@ -309,8 +309,8 @@ class _Worker:
             waited, name = self._settings.piece_wait_s, "piece_wait_s"
         else:
             waited, name = self._settings.first_wait_s, "first_wait_s"
-        text = f"{self._server.place} has written nothing for {waited:g} s"
+        text = f"{self._server.place} has sent nothing for {waited:g} s"
         return DeadlineExceeded(text, f"ask again, or raise server.{name} under [expert]")
 
     def _broken(self) -> HocketError:
-        return Unavailable(f"{self._server.place} broke off", "ask again, or look at its log")
+        return Unavailable(f"{self._server.place} broke the connection", "ask again, or see its log")

@@ -66,11 +66,17 @@ def _try(place: Path) -> None:
 def _refused(place: Path, part: str, status: int) -> BadConfiguration:
     is_slow = status in (-signal.SIGXCPU, -signal.SIGKILL)
     if part == PARTS[1]:
-        why = "its chat template or its tokenizer does not end" if is_slow else "its chat template breaks the program"
-        return BadConfiguration(f"the model '{place}' cannot be used: {why}", "take another, or mend chat_template")
-    how = "does not end" if is_slow else f"ends the program ({signal.Signals(-status).name})" if status < 0 else "fails"
+        why = "its chat template or its tokenizer does not end" if is_slow else "its chat template crashes the program"
+        return BadConfiguration(f"the model '{place}' cannot be used: {why}", "use another, or correct chat_template")
+    how = (
+        "does not end"
+        if is_slow
+        else f"crashes the program ({signal.Signals(-status).name})"
+        if status < 0
+        else "fails"
+    )
     return BadConfiguration(
-        f"the model '{place}' cannot be used: loading it {how}", "get the file again, whole, or take another model"
+        f"the model '{place}' cannot be used: loading it {how}", "download the file again, or use another model"
     )
 
 

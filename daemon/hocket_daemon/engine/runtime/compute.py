@@ -45,7 +45,7 @@ def outcome_of(job: Callable[[], object]) -> object:
         return ended
     except Exception as error:
         log.exception("error on the compute thread")
-        return HocketError(f"the model failed: {error}", "look into the daemon's log")
+        return HocketError(f"the model failed: {error}", "see the daemon's log")
 
 
 T = TypeVar("T")

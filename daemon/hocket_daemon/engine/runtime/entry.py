@@ -69,7 +69,7 @@ def decode(key: bytes, file: NDArray[np.uint8], *, check: bool) -> KV:
     except msgspec.MsgspecError as error:
         raise Damaged(str(error)) from error
     if header.dtype not in ITEM_BYTES:
-        raise Damaged("numbers of another kind")
+        raise Damaged("another number format")
     return KV(header.dtype, _states(file[body:], ITEM_BYTES[header.dtype], header.shapes))
 
 

@@ -264,7 +264,7 @@ def read_prompt(model: LanguageModel, prompt: list[int], room: int) -> Prefill[S
     Raises BadRequest when they do not fit or there is no prompt, Busy when no row is free, and what is thrown in.
     """
     if not prompt:
-        raise BadRequest("the prompt is empty", "write what the text is to begin with")
+        raise BadRequest("the prompt is empty", "write the beginning of the text")
     if len(prompt) + room > model.slots.context:
         raise BadRequest(
             f"the prompt has {len(prompt)} tokens and the text may have {room}: "

@@ -60,7 +60,7 @@ class FileTokenizer:
 def _record(file: Path) -> dict[str, Any]:
     found = json.loads(file.read_text(encoding="utf-8"))
     if not isinstance(found, dict):
-        raise ValueError(f"{file.name} is no record")
+        raise ValueError(f"{file.name} is not a JSON object")
     return found
 
 

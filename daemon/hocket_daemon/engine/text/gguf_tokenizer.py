@@ -10,7 +10,7 @@ from hocket_bus.errors import BadConfiguration
 from .file_tokenizer import FileTokenizer
 from .spelling import AnyTokenizer
 
-_REMEDY = "lay the model's tokenizer.json and tokenizer_config.json beside it"
+_REMEDY = "put the model's tokenizer.json and tokenizer_config.json beside it"
 
 
 def tokenizer_of(file: Path, vocabulary: dict[str, int]) -> AnyTokenizer:
@@ -27,7 +27,7 @@ def tokenizer_of(file: Path, vocabulary: dict[str, int]) -> AnyTokenizer:
         ) from error
     if not _has_same_numbers(read, vocabulary):
         raise BadConfiguration(
-            f"transformers numbers the tokens of '{file}' otherwise than the file does",
+            f"transformers gives the tokens of '{file}' other ids than the file",
             _REMEDY,
         )
     return read

@@ -50,7 +50,7 @@ class Openings:
             self._on_opening(message, peer)
             return
         if kind not in self._taken | self._ending:
-            raise BadMessage(f"a {kind.__name__} that no session takes")
+            raise BadMessage(f"a {kind.__name__} that no session expects")
         entry = self._sessions.followed_as(_session_of(message), peer.user)
         if entry is None:
             return

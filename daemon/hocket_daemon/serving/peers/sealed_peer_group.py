@@ -299,9 +299,11 @@ class SealedPeerGroup:
         if name in self._egress.drafts_for:
             self._is_new(name, key)
         elif ANYBODY not in self._egress.drafts_for:
-            raise Forbidden(f"its owner lets no drafts leave for {name}")
+            raise Forbidden(f"its owner does not allow drafts for {name}")
         elif not self._pins.is_by_hand(name, key):
-            remedy = f"if its owner says so, too: hocket keys pin {shlex.quote(name)} {fingerprint(key)}"
+            remedy = (
+                f"if the fingerprint is right, its owner runs: hocket keys pin {shlex.quote(name)} {fingerprint(key)}"
+            )
             raise Forbidden(f"its owner has not pinned {name} by hand", remedy)
 
     def _on_unreached(self, event: Received) -> None:
@@ -316,7 +318,7 @@ class SealedPeerGroup:
 
 def _unsealed(peer: SealedPeer, envelope: Sealed) -> bytes:
     if len(envelope.payload) > MAX_ENVELOPE_BYTES or peer.channel is None:
-        raise BadMessage("a sealed box that nobody expects")
+        raise BadMessage("an unexpected sealed box")
     return peer.channel.unseal(envelope.payload)
 
 
@@ -331,7 +333,7 @@ def _as_it_leaves(message: Message) -> Message:
 def _of_new(name: str, key: bytes) -> str:
     """Return the notice that a device was seen for the first time."""
     shown = fingerprint(key)
-    text = f"{name} is new in the group, with the fingerprint {shown}, as the cloud tells it"
+    text = f"{name} is new in the group, with the fingerprint {shown} according to the cloud"
     return notice_text(f"{text}: compare it with its owner, then run: hocket keys pin {shlex.quote(name)} {shown}")
 
 

@@ -68,7 +68,7 @@ class Decisions:
     def _found(self, number: str) -> DecisionRecord | HocketError:
         try:
             if self._path is None:
-                return Unavailable("this daemon keeps no records", "set decisions in its file")
+                return Unavailable("this daemon keeps no records", "set decisions in its configuration")
             return named(self._path, number)
         except HocketError as error:
             return error
@@ -105,7 +105,7 @@ def named(path: Path, prefix: str) -> DecisionRecord:
     if not found:
         raise BadRequest(f"no request '{prefix}' is recorded", "see the latest: hocket explain --list")
     if len(found) > 1:
-        raise BadRequest(f"several requests begin with '{prefix}'", "give more of its number")
+        raise BadRequest(f"several requests begin with '{prefix}'", "give more digits of its number")
     return found[0]
 
 
@@ -124,15 +124,17 @@ def forget(path: Path, ids: Sequence[str] | None) -> int:
                 return database.execute("DELETE FROM decisions").rowcount
             return database.executemany("DELETE FROM decisions WHERE id = ?", [(each,) for each in ids]).rowcount
     except (OSError, sqlite3.Error, BadConfiguration) as error:
-        raise Unavailable(f"{path} cannot be written: {error}", "see whose file it is, then try again") from error
+        raise Unavailable(f"{path} cannot be written: {error}", "check the file's owner, then try again") from error
 
 
 def _read(path: Path, query: str, value: str | int) -> list[DecisionRecord]:
     if not path.exists():
-        raise Unavailable(f"nothing is recorded in {path}", "ask something first; set decisions in the daemon's file")
+        raise Unavailable(
+            f"nothing is recorded in {path}", "ask something first; set decisions in the daemon's configuration"
+        )
     try:
         with read_only(path) as database:
             rows = database.execute(query, (value,)).fetchall()
         return [DecisionRecord(number, at, mode, json.loads(record)) for number, at, mode, record in rows]
     except (sqlite3.Error, ValueError) as error:
-        raise Unavailable(f"{path} cannot be read: {error}", "move it away; the daemon begins a new one") from error
+        raise Unavailable(f"{path} cannot be read: {error}", "move it away; the daemon starts a new one") from error

@@ -61,7 +61,7 @@ class Explaining:
         asked = event.message
         assert isinstance(asked, Explain)
         if event.user:
-            refused = Untrusted("records have the questions of all users", "there, run: hocket explain")
+            refused = Untrusted("records contain the questions of all users", "run hocket explain on its machine")
             self._server.send(event.route, error_message(refused, asked.request))
             return
         self._sweep()  # whoever has the end of an answer may ask at once

@@ -40,9 +40,9 @@ def _attribute(name: str, asked: str, told: str, *, is_somebody: bool = False) -
 
 ATTRIBUTES = (
     _attribute("a fax number", r"\b(?:tele)?fax|\bfacsimile", r"fax|facsimile"),
-    _attribute("a mail address", r"\be-?mail[ -]?address|\be-?mail of\b", r"@|e-?mail"),
+    _attribute("an e-mail address", r"\be-?mail[ -]?address|\be-?mail of\b", r"@|e-?mail"),
     _attribute(
-        "an address in the web",
+        "a web address",
         r"\bweb ?sites?\b|\bweb(?: page| address)|\bhome ?page|\burl\b",
         r"https?:|www\.|\w\.(?:com|org|net|info|eu|de|uk|fr|nl|it|es|ch|at|se|no|dk|io)\b"
         r"|\bweb|home ?page|\burl\b|online",
@@ -104,7 +104,7 @@ def untold_line(prompt: Prompt, found: Passages) -> str:
     said = [part for turn in prompt.turns for part in (turn.query, turn.answer)]
     read = list(map(searched, found.passages))
     name = untold(prompt.query, [*read, *said])
-    return f"probably not in your documents: no passage that was read tells of {name}" if name else ""
+    return f"probably not in your documents: no passage that was read mentions {name}" if name else ""
 
 
 def untold(query: str, texts: Iterable[str]) -> str:

@@ -19,7 +19,7 @@ _IN_LANGUAGES = {
     "portuguese": "Não sei. Não encontrei nada sobre isso nos documentos.",
     "dutch": "Dat weet ik niet. Ik heb hierover niets gevonden in de documenten.",
 }
-GUESS = "; to have it answered all the same, ask with unknown = answer (hocket ask --unknown answer)"
+GUESS = "; to get an answer anyway, ask with unknown = answer (hocket ask --unknown answer)"
 INVENTED = ", so the answer may be invented"
 OFF = 0.0  # the bound up to which nothing is said of any question
 

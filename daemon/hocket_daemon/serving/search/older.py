@@ -14,9 +14,9 @@ def left_out(found: Passages | None) -> list[str]:
 
 def _line(older: Older) -> str:
     if older.document == older.newer:
-        return f"{_name(older.document)} has an older entry of {older.time}; that of {older.newer_time} counts"
+        return f"{_name(older.document)} has an older entry of {older.time}; that of {older.newer_time} is used"
     newer = f"{_name(older.newer)} of {older.newer_time}"
-    return f"{_name(older.document)} of {older.time} is older and may say otherwise; {newer} counts"
+    return f"{_name(older.document)} of {older.time} is older and may differ; {newer} is used"
 
 
 def _name(document: str) -> str:

@@ -41,7 +41,7 @@ class Streams:
     def check_new(self, request: bytes) -> None:
         """Check that a request's number is new. Raises BadRequest if it is in use, or was a short while ago."""
         if self._get(request) is not None:
-            raise BadRequest("that request is another client's", "choose its number at random")
+            raise BadRequest("that request belongs to another client", "choose a random number")
 
     def open(self, ask: Ask, route: bytes, user: str) -> Stream:
         """Open a stream for `ask`, which is new."""
@@ -66,7 +66,7 @@ class Streams:
         stream = self.find(message.request, event)
         reply: Message | None = None
         if stream is None or stream.topic != message.topic:
-            text, remedy = "that stream is not kept here", "ask again"
+            text, remedy = "that stream is not here any more", "ask again"
             reply = Error(code="unavailable", text=text, remedy=remedy, request=message.request)
         elif not (stream.resume if isinstance(message, Resume) else stream.grant)(message.seq):
             reply = Lost(request=message.request, first=stream.first)
@@ -182,7 +182,7 @@ class Requests:
             reply.fail(error)
         except Exception:
             services.admission.leave(place, now)
-            reply.fail(HocketError(f"the mode {mode.name} failed", "look into the daemon's log"))
+            reply.fail(HocketError(f"the mode {mode.name} failed", "see the daemon's log"))
             raise
 
     def _session(self, mode: Asks, ask: Ask, reply: Reply, peer: Peer | None) -> Session:
@@ -222,6 +222,6 @@ def check(ask: Ask) -> None:
             f"the question has {len(ask.prompt.query)} characters, the limit is {MAX_QUESTION_CHARS}", "shorten it"
         )
     if ask.prompt.turns and ask.task == "complete":
-        raise BadRequest("a text that is gone on with has no earlier turns", "leave them out, or ask a question")
+        raise BadRequest("a text to continue cannot have earlier turns", "leave them out, or ask a question")
     if "" in ask.stop:
-        raise BadRequest("a text to stop at is empty", "leave it out")
+        raise BadRequest("a stop text is empty", "leave it out")

@@ -173,9 +173,9 @@ class Sessions:
 
     def _judge(self, entry: Followed, now: float) -> None:
         if now >= entry.begin_by_s:
-            self._send_back(entry, f"nothing has come of the session in {now - entry.began_s:.0f} s")
+            self._send_back(entry, f"the session made no progress in {now - entry.began_s:.0f} s")
         elif entry.overstays(now) and self._admission.pressed(entry.peer.user, now):
-            self._send_back(entry, "others wait who hold less")
+            self._send_back(entry, "machines that use less are waiting")
         elif now - entry.received_s > self._silence_s:
             if entry.may_be_silent(now, self._silence_s):
                 entry.received_s = now

@@ -40,7 +40,7 @@ class Route:
     def routing(self, outcome: Outcome | None) -> Routing:
         """Return the routing at the end of the answer; `outcome` is how its sides wrote it."""
         if self._home or _is_alone(outcome):
-            why = self._why if self._home else f"{self._why}; the cloud had no part, so this device answered alone"
+            why = self._why if self._home else f"{self._why}; the cloud took no part, so this device answered alone"
             return Routing(way="home", why=why, matched=self._matched, gate=self._gate)
         if self._matched:
             best = f"{self._matched[0]}'s summaries match best"

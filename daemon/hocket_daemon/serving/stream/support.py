@@ -13,7 +13,7 @@ from hocket_retrieval.text.heads import searched
 from hocket_retrieval.text.lexical import missing_words
 
 MIN_UNFOUNDED = 3
-UNFOUNDED = "most of its words are in no passage, so the answer may be invented"
+UNFOUNDED = "most of its words are in no passage, so it may be invented"
 
 
 def unsupported(text: str, prompt: Prompt, passages: Sequence[str]) -> list[Span]:

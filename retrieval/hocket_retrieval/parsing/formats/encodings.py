@@ -74,7 +74,7 @@ def _detected(data: bytes) -> str:
     if (best is None or best.coherence < COHERENCE or _WESTERN in found) and _is_western(western):
         return western
     if best is None or best.coherence < COHERENCE or len(similar) > 1:
-        text = "is not UTF-8, and what it is cannot be told"
+        text = "is not UTF-8, and its encoding is unclear"
         raise DocumentError(text, "convert it: iconv -f ITS-ENCODING -t UTF-8 FILE > NEW")
     return data.decode(best.encoding, "replace")
 

@@ -211,8 +211,8 @@ def failing(place: str) -> Iterator[None]:
             raise
         text = " ".join(str(error).split())[:200]
         if any(sign in text for sign in ("No space left", "os error 28", "Disk quota")):
-            raise StoreFull(f"{place} takes no more: {text}", "make room there, then repeat") from error
-        remedy = "look whether it can be reached and written; where it is damaged, ingest into another place"
+            raise StoreFull(f"{place} is full: {text}", "make room there, then repeat") from error
+        remedy = "check that it can be reached and written; if it is damaged, ingest into another place"
         raise StoreError(f"{place}: {text}", remedy) from error
 
 
@@ -255,6 +255,6 @@ def _check(table: Table, place: str, dimension: int) -> None:
     found = table.schema.field("vector").type.list_size
     if found != dimension:
         raise StoreError(
-            f"{place}: its vectors have {found} numbers, the embedder's {dimension}",
+            f"{place}: its vectors have {found} dimensions, the embedder's {dimension}",
             "use the embedder that it was made with, or name another place and ingest again",
         )

@@ -32,10 +32,10 @@ class Connections:
         try:
             parts = {"connect_timeout": str(CONNECT_S), "application_name": "hocket", **conninfo_to_dict(conninfo)}
         except psycopg.ProgrammingError as error:
-            raise StoreError(f"the store's place is no connection string: {_line(error)}", _WRITTEN) from error
+            raise StoreError(f"the store's place is not a connection string: {_line(error)}", _WRITTEN) from error
         if parts.get("password"):
-            remedy = "take it out, and keep it in ~/.pgpass or the file that PGPASSFILE names"
-            raise StoreError("the store's place has a password in it, where others may read it", remedy)
+            remedy = "move it to ~/.pgpass or the file that PGPASSFILE names"
+            raise StoreError("the store's place contains a password, which others may read there", remedy)
         self._conninfo = make_conninfo("", **parts)
         self.place = f"{parts.get('dbname') or 'the database'} on {parts.get('host') or 'this machine'}"
         self._idle: queue.SimpleQueue[Connection[Any]] = queue.SimpleQueue()
@@ -81,13 +81,13 @@ class Connections:
         try:
             yield
         except _FULL as error:
-            raise StoreFull(f"{self.place} takes no more: {_line(error)}", "make room there, then repeat") from error
+            raise StoreFull(f"{self.place} is full: {_line(error)}", "make room there, then repeat") from error
         except _AWAY as error:
             raise Unavailable(
-                f"{self.place}: {_line(error)}", "look whether the server runs and lets this user in"
+                f"{self.place}: {_line(error)}", "check that the server runs and accepts this user"
             ) from error
         except errors.InsufficientPrivilege as error:
-            raise StoreError(f"{self.place}: {_line(error)}", "let this user own the database") from error
+            raise StoreError(f"{self.place}: {_line(error)}", "make this user the database's owner") from error
         except psycopg.Error as error:
             raise StoreError(f"{self.place}: {_line(error)}", "look at the server's log") from error
 

@@ -106,7 +106,7 @@ def _add_pgvector(connection: Connection[Any], place: str) -> None:
     try:
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
     except (errors.FeatureNotSupported, errors.UndefinedFile, errors.InsufficientPrivilege) as error:
-        remedy = "install pgvector on the server, and let an administrator run CREATE EXTENSION vector there"
+        remedy = "install pgvector on the server, and have an administrator run CREATE EXTENSION vector there"
         raise StoreError(f"{place} has no extension `vector`", remedy) from error
 
 
@@ -121,6 +121,6 @@ def _check(connection: Connection[Any], dimension: int, place: str) -> None:
     (found,) = connection.execute(sql).fetchone() or (0,)
     if found != dimension:
         raise StoreError(
-            f"{place}: its vectors have {found} numbers, the embedder's {dimension}",
+            f"{place}: its vectors have {found} dimensions, the embedder's {dimension}",
             "use the embedder that it was made with, or name another database and ingest again",
         )

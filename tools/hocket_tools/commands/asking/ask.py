@@ -21,35 +21,40 @@ Aggregation = Annotated[
 Mode = Annotated[
     str,
     typer.Option(
-        help="How the sides work together: aggregation; dispatch (whoever is faster or cheaper); auto (at home where "
-        "home knows enough, else with the cloud and other devices); graph (always with them)."
+        help="How the sides work together: aggregation (both write); dispatch (the faster or cheaper "
+        "side writes); auto (this device if it knows enough, else also the cloud and other devices); graph "
+        "(always with them)."
     ),
 ]
 Weights = Annotated[
     Literal["off", "static", "dynamic", "likelihood"],
     typer.Option(
-        help="Weigh passages alike, by the question, by the sentence being written, too, or also by how likely the "
-        "question is behind each passage."
+        help="How passages are weighed: off (all alike), static (by the question), dynamic (also by "
+        "the sentence being written), likelihood (also by how well each passage explains the question)."
     ),
 ]
 Quote = Annotated[bool, typer.Option("--quote", help="Print the passages of this device that the answer comes from.")]
 To = Annotated[
     Literal["", "device", "cloud", "server"],
-    typer.Option(help="Who is to write, in the mode dispatch, which this chooses.", show_default=False),
+    typer.Option(help="Side that writes; implies --mode dispatch.", show_default=False),
 ]
 Sources = Annotated[Literal["yes", "no"], typer.Option(help="Print which passages the answer comes from.")]
-Required = Annotated[bool, typer.Option("--require-cloud", help="Fail rather than let the device answer alone.")]
+Required = Annotated[bool, typer.Option("--require-cloud", help="Fail instead of answering on the device alone.")]
 Elsewhere = Annotated[
     str | None, typer.Option(help="Ask another daemon, for example tcp://laptop:7000; default $HOCKET_ENDPOINT.")
 ]
 Documents = Annotated[
     int | None,
-    typer.Option(min=0, max=64, metavar="K", help="Passages a side; default: as many as this side's model reads well."),
+    typer.Option(
+        min=0, max=64, metavar="K", help="Passages per side; default: as many as this side's model reads well."
+    ),
 ]
 Within = Annotated[
     list[str] | None,
     typer.Option(
-        "--in", metavar="PATH", help="Read this folder, or document, alone; repeatable. The cloud reads as ever."
+        "--in",
+        metavar="PATH",
+        help="Use only this folder or document of the device; repeatable. The cloud is not limited.",
     ),
 ]
 With = Annotated[
@@ -57,12 +62,12 @@ With = Annotated[
     typer.Option(
         "--with",
         metavar="NAMES",
-        help="Let these devices of the group draft along, sealed: ben,anna; in the mode graph, which this chooses.",
+        help="Let these devices of the group draft too, encrypted end to end: ben,anna; implies --mode graph.",
     ),
 ]
 Known = Annotated[
     Literal["say", "mark", "answer"],
-    typer.Option(help="Where nothing found is about the question: say so, mark the answer, or answer all the same."),
+    typer.Option(help="If nothing found is about the question: say so, mark the answer, or answer anyway."),
 ]
 AskedHome = Annotated[
     Path | None, typer.Option(metavar="PATH", help="Ask the pair in this folder; default $HOCKET_HOME.")
@@ -87,31 +92,39 @@ def ask(
     mode: Mode = ASKED.mode,
     aggregation: Aggregation = AGGREGATED.method,  # type: ignore[assignment] # one of them
     weights: Weights = AGGREGATED.weights,  # type: ignore[assignment] # one of them
-    seed: Annotated[int | None, typer.Option(min=0, help="Repeat an answer exactly; random without it.")] = None,
-    max_tokens: Annotated[int, typer.Option(min=1, max=MAX_TOKENS, help="Longest answer.")] = DRAWN.max_tokens,
-    temperature: Annotated[float, typer.Option(min=0, max=10, help="0 is greedy.")] = DRAWN.temperature,
-    top_p: Annotated[float, typer.Option(help="Draw from the likeliest tokens of this mass.")] = DRAWN.top_p,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Random seed, to repeat an answer exactly; default: random.")
+    ] = None,
+    max_tokens: Annotated[
+        int, typer.Option(min=1, max=MAX_TOKENS, help="Longest answer, in tokens.")
+    ] = DRAWN.max_tokens,
+    temperature: Annotated[
+        float, typer.Option(min=0, max=10, help="Sampling temperature; 0 is greedy.")
+    ] = DRAWN.temperature,
+    top_p: Annotated[
+        float, typer.Option(help="Sample from the likeliest tokens with this total probability.")
+    ] = DRAWN.top_p,
     documents: Documents = ASKED.documents,
     within: Within = None,
     unknown: Known = ASKED.unknown,
-    stop: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="End before this text; repeatable.")] = None,
+    stop: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="Stop before this text; repeatable.")] = None,
     alone: Annotated[bool, typer.Option("--alone", help="Ask this side only.")] = False,
     require_cloud: Required = False,
     members: With = "",
     to: To = "",
     pace: Annotated[
-        float, typer.Option(min=0, max=10_000, help="Hand out so many tokens a second, evenly; 0: as they come.")
+        float, typer.Option(min=0, max=10_000, help="Print this many tokens a second, evenly; 0: as they come.")
     ] = 0.0,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Give up after so many seconds.")] = ASKED.deadline_s,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Give up after this many seconds.")] = ASKED.deadline_s,
     sources: Sources = "yes",
     quote: Quote = False,
     endpoint: Elsewhere = None,
     home: AskedHome = None,
     json_lines: Annotated[bool, typer.Option("--json", help="Print one JSON object per event.")] = False,
 ) -> None:
-    """Ask the pair a question and read the answer as it comes.
+    """Ask the pair a question and print the answer as it is written.
 
-    Each token is coloured by who proposed it. Ctrl-C cancels the request.
+    Each token is coloured by the side that proposed it. Ctrl-C cancels the request.
     """
     from hocket_tools import console
     from hocket_tools.pair.meant import folders_named, meant
@@ -138,7 +151,7 @@ def _retrieval(endpoint: str | None, home: Path | None) -> str:
     from hocket_tools.commands.library.documents import endpoint_of
 
     if endpoint or (home is None and paths.named_endpoint()):
-        raise typer.BadParameter("works with this machine's pair alone: leave out --endpoint", param_hint="--quote")
+        raise typer.BadParameter("works only with this machine's pair: leave out --endpoint", param_hint="--quote")
     return endpoint_of("device", None, home)
 
 

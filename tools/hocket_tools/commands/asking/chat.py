@@ -23,9 +23,9 @@ hocket chat
 
 hocket chat --new --alone"""
 COMMANDS = """/sources  where the last answer comes from
-/why      how it was made
-/alone    ask this device only, or the cloud, too, again
-/new      forget this conversation and begin another
+/why      how it was produced
+/alone    stop or resume asking the cloud
+/new      forget this conversation and start another
 /quit     leave; Ctrl-D does the same"""
 
 
@@ -37,25 +37,32 @@ def register(app: typer.Typer) -> None:
 def chat(
     *,
     mode: Mode = ASKED.mode,
-    system: Annotated[str, typer.Option(metavar="TEXT", help="A line that the model is told before all.")] = "",
-    alone: Annotated[bool, typer.Option("--alone", help="Ask this device only; /alone changes it.")] = False,
-    new: Annotated[bool, typer.Option("--new", help="Forget the last conversation and begin another.")] = False,
-    max_tokens: Annotated[int, typer.Option(min=1, max=MAX_TOKENS, help="Longest answer.")] = DRAWN.max_tokens,
-    temperature: Annotated[float, typer.Option(min=0, max=10, help="0 is greedy.")] = DRAWN.temperature,
+    system: Annotated[
+        str, typer.Option(metavar="TEXT", help="System prompt: an instruction for the whole conversation.")
+    ] = "",
+    alone: Annotated[bool, typer.Option("--alone", help="Ask this device only; /alone switches it.")] = False,
+    new: Annotated[bool, typer.Option("--new", help="Delete the last conversation and start a new one.")] = False,
+    max_tokens: Annotated[
+        int, typer.Option(min=1, max=MAX_TOKENS, help="Longest answer, in tokens.")
+    ] = DRAWN.max_tokens,
+    temperature: Annotated[
+        float, typer.Option(min=0, max=10, help="Sampling temperature; 0 is greedy.")
+    ] = DRAWN.temperature,
     documents: Documents = ASKED.documents,
     within: Within = None,
     unknown: Known = ASKED.unknown,
     endpoint: Annotated[
-        str | None, typer.Option(help="Ask another daemon, for example tcp://laptop:7000; nothing is kept then.")
+        str | None,
+        typer.Option(help="Ask another daemon, for example tcp://laptop:7000; the conversation is then not saved."),
     ] = None,
     home: AskedHome = None,
 ) -> None:
-    """Talk with the pair: a question may refer to what was said before.
+    """Chat with the pair: a question may refer to earlier ones.
 
-    The conversation is kept in the pair's folder, in chat.json, and goes on there next time. Of its earlier turns the
-    cloud is told those that it has read already; history under egress in device.toml says more, or less.
+    The conversation is saved as chat.json in the pair's folder and continues there next time. The cloud gets only those
+    earlier turns that it has read before; history under egress in device.toml changes that.
 
-    Ctrl-C ends an answer, Ctrl-D the conversation. /help lists what else can be said.
+    Ctrl-C stops an answer, Ctrl-D ends the conversation. /help lists more commands.
     """
     from hocket_bus import paths
     from hocket_client import Client
@@ -99,12 +106,12 @@ class Conversation:
     def run(self) -> None:
         """Answer lines until the input ends, or until a line is /quit."""
         if turns := len(self._chat.turns):
-            self._note(f"going on behind {turns} turn{'' if turns == 1 else 's'}; /new forgets them")
+            self._note(f"continuing after {turns} turn{'' if turns == 1 else 's'}; /new forgets them")
         while (line := self._line()) is not None and line != "/quit":
             if line in self._said:
                 self._said[line]()
             elif line.startswith("/"):
-                self._note(f"there is no {line.split()[0]}; /help lists what there is")
+                self._note(f"unknown command {line.split()[0]}; /help lists all")
             elif line:
                 self._ask(line)
 
@@ -155,7 +162,7 @@ class Conversation:
     def _sources(self) -> None:
         from hocket_tools import console
 
-        lines = console.sources(self._done) if self._done else ["nothing was answered yet"]
+        lines = console.sources(self._done) if self._done else ["no answer yet"]
         for line in lines:
             self._note(line)
 
@@ -164,7 +171,7 @@ class Conversation:
         from hocket_tools.commands.asking.explain import show
 
         if self._done is None:
-            self._note("nothing was answered yet")
+            self._note("no answer yet")
             return
         try:
             show(DecisionRecord(**self._client.explain(self._done.request)))

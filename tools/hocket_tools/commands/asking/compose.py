@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
 
 def compose(
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="The text to go on with; Ctrl-S saves it there.")
+        Path | None, typer.Argument(metavar="[FILE]", help="Text file to continue; Ctrl-S saves to it.")
     ] = None,
     *,
     tokens: SuggestedTokens = SUGGESTED,
@@ -33,26 +33,29 @@ def compose(
     home: PairHome = None,
     picture: Annotated[
         Path | None,
-        typer.Option("--picture", metavar="FILE.svg", help="Draw the editor's screen with its suggestion, and leave."),
+        typer.Option(
+            "--picture", metavar="FILE.svg", help="Save a picture of the editor with its suggestion, and exit."
+        ),
     ] = None,
     json_lines: Annotated[
-        bool, typer.Option("--json", help="Read a text per line from standard input, print one JSON object per event.")
+        bool,
+        typer.Option("--json", help="Read one text per line from standard input and print one JSON object per event."),
     ] = False,
 ) -> None:
-    """Write, and read in grey what may come next.
+    """Write a text, with suggestions in grey.
 
-    Tab takes the suggestion, Ctrl-Right its first word, Esc nothing. Ctrl-S saves, Ctrl-Q leaves. Without FILE the text
-    is printed when you leave.
+    Tab accepts the suggestion, Ctrl-Right its first word, Esc rejects it. Ctrl-S saves, Ctrl-Q quits. Without FILE the
+    text is printed when you quit.
 
     The device writes suggestions from the text and from memory: sentences of its own documents and of the cloud's.
-    What is new of the text is sent for that, at most 64 words, without mail addresses and long numbers.
+    For this the new part of the text is sent, at most 64 words, without mail addresses and long numbers.
     """
     from hocket_bus.errors import BadRequest
     from hocket_client import Client
     from hocket_tools.pair.meant import meant
 
     if json_lines and (file or picture):
-        raise BadRequest("--json reads texts from standard input and draws none", "leave FILE and --picture out")
+        raise BadRequest("--json reads texts from standard input only", "leave FILE and --picture out")
     where, keys = meant(endpoint, home)
     with Client(where, keys=keys) as client:
         if json_lines:

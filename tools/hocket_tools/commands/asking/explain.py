@@ -24,11 +24,11 @@ def register(app: typer.Typer) -> None:
 
 def explain(
     number: Annotated[
-        str, typer.Argument(metavar="[ID]", help="The request's number, or how it begins; the latest without it.")
+        str, typer.Argument(metavar="[ID]", help="ID of the request, or its first characters; default: the latest.")
     ] = "",
     *,
     side: Annotated[
-        Literal["device", "cloud"], typer.Option(help="Whose record; the cloud's have numbers of their own.")
+        Literal["device", "cloud"], typer.Option(help="Whose record; the cloud's records have other IDs.")
     ] = "device",
     listing: Annotated[bool, typer.Option("--list", help=f"List the latest {LISTED} requests.")] = False,
     home: Annotated[Path | None, typer.Option(metavar="PATH", help="The pair's folder.", envvar="HOCKET_HOME")] = None,
@@ -37,7 +37,7 @@ def explain(
     """Explain an answer: how the sides wrote it, what was found and how it was weighed, and where the time went.
 
     A daemon keeps records of its latest requests in the file that `decisions` in its configuration names. The device's
-    have the question; the cloud's have no text of anybody's.
+    records contain the question; the cloud's contain no text.
     """
     from hocket_daemon.serving.records import decisions
     from hocket_tools import console

@@ -22,23 +22,23 @@ def register(app: typer.Typer) -> None:
 def forget(
     numbers: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ID]…", help="Requests by their numbers, or how these begin: hocket explain --list."),
+        typer.Argument(metavar="[ID]…", help="IDs of requests, or their first characters: see hocket explain --list."),
     ] = None,
     *,
-    everything: Annotated[bool, typer.Option("--all", help="Every record of this side.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Delete every record of this side.")] = False,
     side: Annotated[Literal["device", "cloud"], typer.Option(help="Whose records.")] = "device",
     home: Annotated[Path | None, typer.Option(metavar="PATH", help="The pair's folder.", envvar="HOCKET_HOME")] = None,
 ) -> None:
-    """Remove what is recorded of requests: question, passages found, times. The text is gone from the file, too.
+    """Delete the records of requests: question, passages found, times. The text is erased from the file, too.
 
-    Documents stay (hocket documents --remove), and so do the sums of bytes that hocket audit prints. A daemon that
-    should keep no records has no `decisions` in its file.
+    Documents stay (to remove them: hocket documents --remove), and so do the byte counts that hocket audit prints. To
+    keep no records at all, remove `decisions` from the daemon's file.
     """
     from hocket_daemon.serving.records import decisions
     from hocket_tools.pair.home import Home
 
     if bool(numbers) == everything:
-        raise typer.BadParameter("name requests, or say --all", param_hint="ID")
+        raise typer.BadParameter("name requests, or pass --all", param_hint="ID")
     path = Home.find(home).decisions(side)
     chosen = None if everything else [decisions.named(path, number).id for number in numbers or ()]
     count = decisions.forget(path, chosen)

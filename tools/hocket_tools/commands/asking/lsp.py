@@ -32,13 +32,13 @@ def lsp(
     memory: Memory = True,
     endpoint: Endpoint = None,
     home: PairHome = None,
-    lua: Annotated[bool, typer.Option("--lua", help="Print the plugin for Neovim instead.")] = False,
+    lua: Annotated[bool, typer.Option("--lua", help="Print the plugin for Neovim and exit.")] = False,
 ) -> None:
-    """Suggest in an editor what may come next: a language server on standard input and output.
+    """Suggest text in an editor: a language server on standard input and output.
 
     Editors start it; it answers textDocument/inlineCompletion and textDocument/completion. See docs/editors.md.
 
-    What leaves is what leaves with hocket compose. It may be started before the pair, and outlives it.
+    It sends the same data as hocket compose. It can start before the pair and keeps running after it stops.
     """
     if lua:
         typer.echo((files("hocket_tools.lsp") / "neovim.lua").read_text(encoding="utf-8"), nl=False)

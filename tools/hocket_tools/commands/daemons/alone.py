@@ -25,9 +25,9 @@ def alone(
     *,
     home: Annotated[Path | None, typer.Option(metavar="PATH", help="The pair's folder.", envvar="HOCKET_HOME")] = None,
 ) -> None:
-    """Cut the device off from the cloud and from any server elsewhere, or let it connect again.
+    """Cut the device off from the cloud and from any remote server, or let it connect again.
 
-    Answers in work go on alone, and so do later ones. A device that is cut stays cut when its daemon starts again.
+    Running answers continue on the device alone, and so do later ones. The setting survives a restart of the daemon.
     """
     from hocket_bus import messages as m
     from hocket_tools.caller import Caller
@@ -36,4 +36,8 @@ def alone(
     here, request = Home.find(home), os.urandom(16)
     with Caller(here.listening("device"), keys=here.at / "keys", role="device") as caller:
         switched = caller.ask(m.SwitchLink(request=request, cut=what == "on"), m.LinkSwitched)
-    typer.echo("the link is cut: this device answers alone" if switched.cut else "the link is joined")
+    typer.echo(
+        "the link to the cloud is cut: this device answers alone"
+        if switched.cut
+        else "the link to the cloud is restored"
+    )

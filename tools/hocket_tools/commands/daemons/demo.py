@@ -23,8 +23,8 @@ def register(app: typer.Typer) -> None:
 def demo(wait: StartWait = START_S) -> None:
     """Start a pair, let both sides read sample documents, ask three questions, stop everything.
 
-    The device alone has read what the first is about, the cloud alone what the second is about, and each a part of
-    what the third is about. Fails when an answer lacks what the documents say.
+    Only the device has the documents for the first question, only the cloud those for the second, and each a part of
+    those for the third. Fails if an answer lacks what the documents say.
     """
     from hocket_tools import console
     from hocket_tools.commands.daemons.pair import start

@@ -7,12 +7,15 @@ from typing import Annotated
 
 import typer
 
-Home = Annotated[
-    Path | None, typer.Option("--home", metavar="PATH", help="The pair in this folder.", envvar="HOCKET_HOME")
-]
+Home = Annotated[Path | None, typer.Option("--home", metavar="PATH", help="The pair's folder.", envvar="HOCKET_HOME")]
 File = Annotated[
     Path | None,
-    typer.Option("--config", metavar="FILE", dir_okay=False, help="Its TOML file; default serve.toml there."),
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        dir_okay=False,
+        help="The gateway's TOML file; default: serve.toml in the pair's folder.",
+    ),
 ]
 
 app = typer.Typer(
@@ -20,7 +23,7 @@ app = typer.Typer(
     epilog="Example: hocket serve --port 8474",
 )
 keys = typer.Typer(
-    help="Who may ask over HTTP. As soon as there is a key, every request needs one.", no_args_is_help=True
+    help="Manage who may ask over HTTP. Once a key exists, every request needs one.", no_args_is_help=True
 )
 app.add_typer(keys, name="keys")
 
@@ -35,17 +38,15 @@ def serve(
     context: typer.Context,
     home: Home = None,
     config: File = None,
-    host: Annotated[
-        str | None, typer.Option(help="The address to listen at; another than loopback needs keys.")
-    ] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen at; any but loopback needs keys.")] = None,
     port: Annotated[
-        int | None, typer.Option(min=0, max=65_535, help="The port; 0 is any.", show_default="8474")
+        int | None, typer.Option(min=0, max=65_535, help="Port to listen at; 0: any free port.", show_default="8474")
     ] = None,
 ) -> None:
     """Answer browsers, and programs that speak OpenAI's API or Ollama's, in the foreground; Ctrl-C or SIGTERM ends it.
 
-    It asks the device daemon of the pair, which need not run yet. Where serve.toml is in the pair's folder, hocket up
-    starts it, too.
+    It sends questions to the pair's device daemon, which need not run yet. If serve.toml is in the pair's folder,
+    hocket up starts the gateway, too.
     """
     if context.invoked_subcommand is not None:
         return
@@ -76,20 +77,22 @@ def new(
     name: Annotated[str, typer.Argument(help="Whose key it is.")],
     *,
     alone_only: Annotated[
-        bool, typer.Option("--alone-only", help="Only answers of which the cloud is told nothing.")
+        bool, typer.Option("--alone-only", help="Allow only answers by the device alone; nothing goes to the cloud.")
     ] = False,
     within: Annotated[
         list[str] | None,
-        typer.Option("--in", metavar="PATH", help="Only from this folder, or document, of the device; repeatable."),
+        typer.Option(
+            "--in", metavar="PATH", help="Answer only from this folder or document of the device; repeatable."
+        ),
     ] = None,
     may_upload: Annotated[
-        bool, typer.Option("--may-upload", help="May send documents, into a folder of its own.")
+        bool, typer.Option("--may-upload", help="Allow uploads of documents, to a separate folder.")
     ] = False,
-    at_once: Annotated[int, typer.Option(min=0, help="Questions at once; 0: as many as serve.toml says.")] = 0,
+    at_once: Annotated[int, typer.Option(min=0, help="Concurrent questions; 0: as in serve.toml.")] = 0,
     home: Home = None,
     config: File = None,
 ) -> None:
-    """Make a key and print it, this once."""
+    """Make a key and print it; it is shown only once."""
     from hocket_gateway.access.people import invite
     from hocket_tools.pair.front import serve_settings
     from hocket_tools.pair.meant import folders_named
@@ -105,25 +108,25 @@ def new(
         uploads=Path(settings.uploads) if settings.uploads else None,
     )
     typer.echo(key)
-    typer.echo("it is not kept and cannot be shown again; from now on every request needs a key", err=True)
+    typer.echo("it is not stored and cannot be shown again; from now on every request needs a key", err=True)
 
 
 @keys.command(epilog="Example: hocket serve keys revoke anna")
 def revoke(
     name: Annotated[str, typer.Argument(help="Whose key it is.")], home: Home = None, config: File = None
 ) -> None:
-    """Take a key away; a gateway that runs refuses it at once, also in the middle of an answer."""
+    """Revoke a key; a running gateway refuses it at once, even in the middle of an answer."""
     from hocket_gateway.access import people
 
     people.revoke(_people(home, config), name)
-    typer.echo(f"{name} may ask no more")
+    typer.echo(f"the key of {name} is revoked")
 
 
 @keys.command("list", epilog="Example: hocket serve keys list --json")
 def list_people(
     home: Home = None,
     config: File = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the people who have keys, and what each may ask."""
     from hocket_gateway.access.people import listed

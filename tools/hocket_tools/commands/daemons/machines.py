@@ -41,20 +41,22 @@ def register(app: typer.Typer) -> None:
 
 def init(
     side: Annotated[Literal["device", "cloud"], typer.Argument(help="Which side of a pair this machine is.")],
-    at: Annotated[str, typer.Option(metavar="ENDPOINT", help="Where laptops reach this machine, for a cloud.")] = "",
+    at: Annotated[
+        str, typer.Option(metavar="ENDPOINT", help="For a cloud: address at which laptops reach this machine.")
+    ] = "",
     listen: Annotated[
         str,
         typer.Option(
             metavar="ENDPOINT",
-            help="Where it listens, if that is another address or port: behind NAT, in a container (docs/servers.md).",
+            help="Address to listen at, if it differs from --at: behind NAT, in a container (docs/servers.md).",
         ),
     ] = "",
-    name: Annotated[str, typer.Option(help="What this machine calls itself; default: its name and the side.")] = "",
+    name: Annotated[str, typer.Option(help="Name of this machine; default: its host name and the side.")] = "",
     home: Folder = None,
 ) -> None:
-    """Make this machine one side of a pair: two configuration files and a key; nothing is started.
+    """Set up this machine as one side of a pair: write two configuration files and a key; nothing is started.
 
-    Files that are there are left as they are.
+    Existing files are not changed.
     """
     from hocket_bus.endpoints import from_here
     from hocket_bus.errors import BadRequest
@@ -65,7 +67,7 @@ def init(
     listening = _listening(side, at, listen)
     here = Home.find(home)
     if at and here.config("cloud").exists() and here.advertised() != at:
-        text = f"{here.config('cloud')} is there, and is reached at {here.advertised()}"
+        text = f"{here.config('cloud')} already exists, with the address {here.advertised()}"
         raise BadRequest(text, "set its endpoint and advertise there, or remove the file")
     machine = re.sub("[^A-Za-z0-9.-]", "-", platform.node().split(".")[0]).strip("-.") or "machine"
     here.prepare_side(side, name or f"{machine}-{side}", listening, {} if at == listening else {"advertise": at})
@@ -76,7 +78,7 @@ def init(
             keys.write_peers(here.at / "keys", _own(own.public, from_here(listening)))
     typer.echo(f"this machine is a {side}; configuration, keys and logs: {here.at}")
     if listening != at:
-        typer.echo(f"it listens at {listening}: let {at} lead there, port by port (docs/servers.md)")
+        typer.echo(f"it listens at {listening}: forward the ports of {at} to it (docs/servers.md)")
     _introduce(here, side, home)
     _propose(side)
     typer.echo(f"then start it: hocket up{home_flag(home)}")
@@ -89,7 +91,7 @@ def _propose(side: SideName) -> None:
     model = proposed(gpu=has_gpu())
     name = model["name"]
     typer.echo(f'a model for this machine: hocket model get {name}, then [model] name = "{name}" in {side}.toml')
-    typer.echo("the other side takes one of its family, too: hocket model list")
+    typer.echo("the other side needs one of the same family: hocket model list")
 
 
 def _listening(side: str, at: str, listen: str) -> str:
@@ -100,15 +102,15 @@ def _listening(side: str, at: str, listen: str) -> str:
     from hocket_bus.endpoints import ANY, check_endpoint, check_listening, has_address, is_tcp
 
     if (side == "cloud") != bool(at):
-        missing = "say where laptops reach this machine, for example tcp://192.0.2.7:7100"
-        raise typer.BadParameter(missing if side == "cloud" else "a device is not reached", param_hint="--at")
+        missing = "give the address at which laptops reach this machine, for example tcp://192.0.2.7:7100"
+        raise typer.BadParameter(missing if side == "cloud" else "nothing connects to a device", param_hint="--at")
     if not at:
         if listen:
-            raise typer.BadParameter("a device is not reached", param_hint="--listen")
+            raise typer.BadParameter("nothing connects to a device", param_hint="--listen")
         return ""
     for option, endpoint in (("--at", at), ("--listen", listen)):
         if endpoint and not is_tcp(endpoint):
-            raise typer.BadParameter("name a tcp endpoint: ipc is for one machine", param_hint=option)
+            raise typer.BadParameter("give a tcp endpoint: ipc works within one machine only", param_hint=option)
     check_endpoint(at)
     if listen:
         check_listening(listen)
@@ -116,17 +118,19 @@ def _listening(side: str, at: str, listen: str) -> str:
 
 
 def pair(
-    code: Annotated[str, typer.Argument(metavar="CODE", help="The other's; without it, show this machine's.")] = "",
-    name: Annotated[str, typer.Option(help="What to call that machine here; default: as it calls itself.")] = "",
+    code: Annotated[
+        str, typer.Argument(metavar="CODE", help="The other machine's code; without it, this one's is shown.")
+    ] = "",
+    name: Annotated[str, typer.Option(help="Name for the other machine here; default: its own.")] = "",
     side: Annotated[
-        Literal["device", "cloud"] | None, typer.Option(help="Which one this machine is, where it has files of both.")
+        Literal["device", "cloud"] | None, typer.Option(help="Which side this machine is, if it has files of both.")
     ] = None,
     home: Folder = None,
 ) -> None:
-    """Show this machine's code, or take that of the other one: each side takes the other's, once.
+    """Show this machine's pairing code, or enter the other machine's; do this once on each side.
 
-    A code has a name, a public key and an address; nothing of it is secret. Who can change it on its way could take
-    that machine's place: compare fingerprints over another way, such as the telephone.
+    A code holds a name, a public key and an address; none of it is secret. Someone who alters it in transit could
+    impersonate that machine: compare fingerprints over another channel, such as the telephone.
     """
     from hocket_tools.commands.trust.keys import taken_over
     from hocket_tools.pair.code import Code
@@ -144,9 +148,9 @@ def pair(
         typer.echo(taken_over(home))
     elif running(here, "device") is not None:
         flag = home_flag(home)
-        typer.echo(f"the device daemon that runs here takes it over with: hocket down{flag}; hocket up{flag}")
+        typer.echo(f"to apply it to the running device daemon: hocket down{flag}; hocket up{flag}")
     else:
-        typer.echo("as a service, the device takes it over with: systemctl restart hocket-device")
+        typer.echo("to apply it to a device that runs as a service: systemctl restart hocket-device")
 
 
 def _introduce(here: Home, side: SideName, home: Path | None) -> None:
@@ -159,7 +163,7 @@ def _introduce(here: Home, side: SideName, home: Path | None) -> None:
     reached = f", reached at {endpoint}" if endpoint else ""
     typer.echo(f"{here.name(side)}{reached}, fingerprint {fingerprint(own)}")
     typer.echo(f"on the {'device' if side == 'cloud' else 'cloud'}:  hocket pair {word}")
-    typer.echo(f"here:  hocket pair{home_flag(home)} CODE, with the one that it shows")
+    typer.echo(f"here:  hocket pair{home_flag(home)} CODE, with the code that it shows")
 
 
 def _reached(here: Home) -> str:
@@ -184,7 +188,7 @@ def _take(here: Home, side: SideName, other: Code, name: str) -> None:
     if bool(other.endpoint) == (side == "cloud"):
         raise BadRequest(f"this machine is a {side}, and so is {other.name}", "pair a device with a cloud")
     if other.key == Keys(here.at / "keys").own.public:
-        raise BadRequest("this is the code of this machine", "take it on the other one")
+        raise BadRequest("this is the code of this machine", "use it on the other one")
     with changing_peers(here.at / "keys"):
         _add(here, side, other, name)
     typer.echo(
@@ -192,9 +196,9 @@ def _take(here: Home, side: SideName, other: Code, name: str) -> None:
     )
     if side == "device":
         here.set_peer(other.endpoint)
-        typer.echo(f"this machine connects to it at {visible_line(other.endpoint)}; it may do nothing here")
+        typer.echo(f"this machine connects to it at {visible_line(other.endpoint)}; it has no rights here")
     else:
-        typer.echo("it may lead sessions of its own questions here, and nothing else")
+        typer.echo("it may only run sessions for its own questions here")
 
 
 def _add(here: Home, side: SideName, other: Code, name: str) -> None:
@@ -204,7 +208,7 @@ def _add(here: Home, side: SideName, other: Code, name: str) -> None:
 
     known = Keys(here.at / "keys")
     if name in known.peers and known.peers[name].key != other.key:
-        text = f"{name} is the name of another machine here, {fingerprint(known.peers[name].key)}"
+        text = f"{name} already names another machine here, {fingerprint(known.peers[name].key)}"
         raise BadRequest(text, f"choose one with --name, or first: hocket keys revoke {name}")
     right: Right = "dial" if other.endpoint else "pair"
     peers = known.peers | {name: Peer(other.key, other.endpoint, frozenset({right}))}

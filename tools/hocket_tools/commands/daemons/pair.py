@@ -39,7 +39,9 @@ def up(
     wait: StartWait = START_S,
     devices: Annotated[
         int | None,
-        typer.Option(min=1, max=16, metavar="N", help="A cloud and N devices that ask each other (docs/graph.md)."),
+        typer.Option(
+            min=1, max=16, metavar="N", help="Start a cloud and N devices that ask each other (docs/graph.md)."
+        ),
     ] = None,
     serve: Annotated[
         bool, typer.Option("--serve", help="Write serve.toml, so that the HTTP gateway starts, too (docs/serve.md).")
@@ -47,9 +49,9 @@ def up(
 ) -> None:
     """Start a pair on this machine: device, cloud and a retrieval daemon for each.
 
-    The first call writes four configuration files with every key explained; after `hocket init` it starts that side
-    alone. The daemons go on when the terminal closes; `hocket down` stops them. Ctrl-C or SIGTERM before all answer
-    stops what was started.
+    The first call writes four configuration files with every key explained; after `hocket init` only that side is
+    started. The daemons keep running when the terminal closes; `hocket down` stops them. Ctrl-C or SIGTERM before all
+    of them answer stops what was started.
     """
     from hocket_tools import console
     from hocket_tools.pair import trial
@@ -64,7 +66,7 @@ def up(
         _up_all(pair, wait, serve=serve)
         return
     already = all(running(pair, name) is not None for name in pair.names)
-    with leaving(f"what was started is stopped; hocket up{home_flag(home)} begins anew"), leaving_at(signal.SIGTERM):
+    with leaving(f"stopped what was started; hocket up{home_flag(home)} starts again"), leaving_at(signal.SIGTERM):
         states = start(pair, wait)
         if serve:
             configure(pair)
@@ -103,7 +105,7 @@ def _next(pair: Home, flag: str) -> Iterator[str]:
         yield f'questions:  hocket ask{flag} "…"'
     else:
         yield f"questions:  hocket ask on a device that is paired with this cloud; its code: hocket pair{flag}"
-    yield f"the end:    hocket down{flag}"
+    yield f"to stop:    hocket down{flag}"
 
 
 def _up_all(home: Home, wait: float, *, serve: bool) -> None:
@@ -118,14 +120,15 @@ def _up_all(home: Home, wait: float, *, serve: bool) -> None:
         raise BadRequest(
             "a trial of several devices has no gateway", f"serve one: hocket serve{home_flag(there[0].at)}"
         )
-    goes_on = f"who was ready goes on, whoever was starting is stopped; hocket down{home_flag(home.at)} stops all"
+    goes_on = f"daemons that were ready keep running, the others are stopped; hocket down{home_flag(home.at)} stops all"
     with leaving(goes_on), leaving_at(signal.SIGTERM):
         start(home, wait)
         for device in there:
             start(device, wait, joined=True)
     out.print(f"a cloud and {len(there)} devices are running; configuration, keys and logs: {home.at}", markup=False)
     out.print(
-        "for this trial the devices share summaries, passages and drafts with each other: their egress", markup=False
+        "in this trial the devices share summaries, passages and drafts with each other (see their [egress])",
+        markup=False,
     )
     first, last = home_flag(there[0].at), home_flag(there[-1].at)
     out.print(f"documents:  hocket ingest{last} --side device PATH…", markup=False)
@@ -134,7 +137,7 @@ def _up_all(home: Home, wait: float, *, serve: bool) -> None:
     if names:
         out.print(f'together:   hocket ask{first} --with {names} "…"', markup=False)
     out.print(f"the graph:  hocket graph show{last}", markup=False)
-    out.print(f"the end:    hocket down{home_flag(home.at)}", markup=False)
+    out.print(f"to stop:    hocket down{home_flag(home.at)}", markup=False)
 
 
 _STOPPING = "stopping what was started"
@@ -179,11 +182,11 @@ def start(pair: Home, wait_s: float, *, joined: bool = False) -> list[DaemonStat
 
 def down(
     home: Folder = None,
-    wait: Annotated[float, typer.Option(min=0.1, help="Seconds for requests in work to finish.")] = 10.0,
+    wait: Annotated[float, typer.Option(min=0.1, help="Seconds that running requests get to finish.")] = 10.0,
 ) -> None:
-    """Stop the pair on this machine; requests that take longer than --wait end with a reason.
+    """Stop the pair on this machine; requests that take longer than --wait are ended with a reason.
 
-    Devices of `hocket up --devices` are stopped with their cloud, or by their own folder alone.
+    Devices of `hocket up --devices` stop with their cloud, or one by one with --home and the device's folder.
     """
     from hocket_tools import console
     from hocket_tools.pair.home import GATEWAY, NAMES, Home
@@ -191,7 +194,7 @@ def down(
     from hocket_tools.pair.trial import members
 
     stopped = []
-    unfinished = f"some daemons may be running yet: hocket down{home_flag(home)} goes on"
+    unfinished = f"some daemons may still be running: hocket down{home_flag(home)} continues"
     for pair in reversed(members(Home.find(home))):  # a cloud goes behind its devices
         alive = [name for name in (*NAMES, GATEWAY) if name in pids(pair)]
         with leaving(unfinished):
@@ -203,12 +206,14 @@ def down(
 
 
 def drain(
-    within: Annotated[float, typer.Option(min=0, metavar="SECONDS", help="When the last ones end with a reason.")] = 60,
+    within: Annotated[
+        float, typer.Option(min=0, metavar="SECONDS", help="Seconds that running requests get to finish or move.")
+    ] = 60,
     home: Folder = None,
 ) -> None:
-    """End the cloud daemon here once nothing is in work; devices that know another one move there, and lose no token.
+    """Stop the cloud daemon here once its requests are done; devices that know another one move there, losing no token.
 
-    It takes nothing new from now on. What is left after --within ends with a reason, and devices go on alone.
+    It accepts no new requests. Those that still run after --within are ended with a reason; devices continue alone.
     """
     import os
 
@@ -220,7 +225,11 @@ def drain(
     here.require("cloud")
     with Caller(here.listening("cloud"), keys=here.at / "keys", role="cloud") as caller:
         drained = caller.ask(Drain(request=os.urandom(16), within_s=within), Drained, within + DRAINED_S)
-    left = f"{drained.ended} session(s) were in work and ended with a reason" if drained.ended else "nothing was lost"
+    left = (
+        f"{drained.ended} session(s) were in progress and were ended with a reason"
+        if drained.ended
+        else "nothing was lost"
+    )
     typer.echo(f"the cloud daemon has ended; {left}")
 
 
@@ -229,7 +238,7 @@ def status(
 ) -> None:
     """Show each daemon: process, model, documents, connection and round trip. Exit status 69 unless all answer.
 
-    Daemons are looked for by the configuration files of the pair's folder, and of the system's services (/etc/hocket).
+    Daemons are found by the configuration files of the pair's folder and of the system's services (/etc/hocket).
     """
     from dataclasses import replace
 
@@ -260,9 +269,9 @@ def status(
 
 
 def reload(home: Folder = None) -> None:
-    """Let running daemons read again which machines they know and what each may do; nothing in work is disturbed.
+    """Make running daemons reload which machines they know and what each may do; running requests are not disturbed.
 
-    `hocket keys` and `hocket pair` do it themselves. Services take it over with: systemctl reload 'hocket-*'
+    `hocket keys` and `hocket pair` do this themselves. For services: systemctl reload 'hocket-*'
     """
     from hocket_bus.errors import Unavailable
     from hocket_tools.pair import processes
@@ -274,9 +283,9 @@ def reload(home: Folder = None) -> None:
         f"{shortened(each.at)}: {', '.join(names)}" for each in members(pair) if (names := processes.reload(each))
     ]
     if not reloaded:
-        raise Unavailable(f"no daemon of {shortened(pair.at)} runs", "they read it at their start: hocket up")
+        raise Unavailable(f"no daemon of {shortened(pair.at)} runs", "they read keys when they start: hocket up")
     for line in reloaded:
-        typer.echo(f"told to read keys again: {line}; what they did is in their logs")
+        typer.echo(f"asked to reload keys: {line}; see the result in their logs")
 
 
 def _progress(states: list[DaemonState]) -> str:

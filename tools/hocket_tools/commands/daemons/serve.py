@@ -36,7 +36,7 @@ def cloud(
     config: Config,
     engine: Annotated[
         EngineName | None,
-        typer.Option(help="What reads the model, in place of \\[model] engine: vllm is for a GPU server."),
+        typer.Option(help="Engine that runs the model, in place of \\[model] engine: vllm is for a GPU server."),
     ] = None,
 ) -> None:
     """Run the cloud daemon in the foreground; Ctrl-C or SIGTERM ends it."""

@@ -32,14 +32,14 @@ def top(
     home: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Watch the pair in this folder; default $HOCKET_HOME.")
     ] = None,
-    every: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds from one look to the next.")] = 1.0,
-    once: Annotated[bool, typer.Option("--once", help="Print one look and leave.")] = False,
-    json_lines: Annotated[bool, typer.Option("--json", help="Print one JSON object per look.")] = False,
+    every: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds between updates.")] = 1.0,
+    once: Annotated[bool, typer.Option("--once", help="Print one snapshot and exit.")] = False,
+    json_lines: Annotated[bool, typer.Option("--json", help="Print one JSON object per update.")] = False,
 ) -> None:
     """Watch device and cloud: tokens, acceptance, round trip, decode times, queues, errors; Ctrl-C ends it.
 
-    Where standard output is no terminal it prints one look, as with --once, unless --json is there, too; exit status
-    69 then unless all that run answer.
+    If standard output is not a terminal, it prints one snapshot, as with --once, unless --json is given. After a
+    snapshot the exit status is 69 unless all running daemons answered.
     """
     from hocket_bus import paths
     from hocket_tools import console
@@ -119,7 +119,7 @@ def _column(pace: Pace) -> dict[str, str]:
     return {
         "state": console.printable(pace.problem) or ("ready" if pace.ready else "not ready"),
         "model": console.printable(pace.model) or "-",
-        "requests": f"{pace.requests} in work, {pace.waiting} step(s) and event(s) waiting",
+        "requests": f"{pace.requests} in progress, {pace.waiting} step(s) and event(s) waiting",
         "tokens": f"{pace.tokens_per_s:.1f} a second, {pace.tokens} in all",
         "proposed by": _shares(pace.proposed),
         "accepted": _shares(pace.accepted),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hocket_tools.caller import Caller
 
 Side = Annotated[Literal["device", "cloud"], typer.Option(help="Whose documents: private ones belong on the device.")]
-Endpoint = Annotated[str | None, typer.Option(help="Another retrieval daemon than the one of this machine's pair.")]
+Endpoint = Annotated[str | None, typer.Option(help="Retrieval daemon to use; default: that of this machine's pair.")]
 Home = Annotated[Path | None, typer.Option(metavar="PATH", help="The pair's folder.", envvar="HOCKET_HOME")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 SILENCE_S = 600.0  # a job may wait behind another one; the link itself is watched every second
@@ -40,11 +40,11 @@ def ingest(
     home: Home = None,
     json_object: Json = False,
 ) -> None:
-    """Let a side read files; what it has read already and is unchanged is skipped.
+    """Read files into a side's documents; unchanged files are skipped.
 
-    Of a folder that is read again, documents whose files are gone are forgotten.
+    When a folder is read again, documents whose files are gone are removed.
 
-    An interrupted ingestion goes on where it stopped. Files that cannot be read are listed, the others go in.
+    Run it again after an interruption to resume. Files that cannot be read are listed; the others are ingested.
     """
     from hocket_bus import paths
     from hocket_bus.endpoints import is_tcp
@@ -78,18 +78,18 @@ def documents(
     *,
     remove: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATH", help="Forget this document, or all in this folder; repeatable."),
+        typer.Option(metavar="PATH", help="Remove this document, or all in this folder; repeatable."),
     ] = None,
     show: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Print the stored text of this document; the end of its path will do."),
+        typer.Option(metavar="NAME", help="Print the stored text of this document; the end of its path is enough."),
     ] = None,
-    skipped: Annotated[bool, typer.Option("--skipped", help="List what was passed over, and why.")] = False,
+    skipped: Annotated[bool, typer.Option("--skipped", help="List the files that were skipped, and why.")] = False,
     endpoint: Endpoint = None,
     home: Home = None,
     json_object: Json = False,
 ) -> None:
-    """List what a side has read, show it, or forget some of it."""
+    """List a side's documents, show one, or remove some."""
     from hocket_bus import paths
     from hocket_tools.caller import Caller
     from hocket_tools.commands.library import looking
@@ -98,7 +98,7 @@ def documents(
     _check_names(remove or [], "--remove")
     _check_names([show] if show is not None else [], "--show")
     if bool(remove) + (show is not None) + skipped > 1:
-        raise typer.BadParameter("--remove, --show and --skipped go one at a time")
+        raise typer.BadParameter("use only one of --remove, --show and --skipped")
     with Caller(endpoint_of(side, endpoint, home), keys=paths.keys(home), role="retrieval") as caller:
         if remove:
             with leaving(f"some of it may still be removed: see hocket documents{home_flag(home)} --side {side}"):

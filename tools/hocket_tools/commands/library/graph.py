@@ -39,12 +39,13 @@ def show(
     home: Folder = None,
     json_object: Json = False,
     picture: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw it, too: a .png, or an .html page that needs no network.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Also draw it, as a .png or as an .html page that needs no network."),
     ] = None,
 ) -> None:
-    """Show the knowledge graph's parts, each with its summary as it may leave.
+    """Show the knowledge graph's parts, each with the summary that may leave the device.
 
-    `shared` is the version that the cloud holds, as far as it can be asked.
+    `shared` is the version that the cloud holds, if the cloud can be reached.
     """
     from hocket_bus.errors import HocketError
     from hocket_tools import console
@@ -69,7 +70,7 @@ def show(
 
 @app.command(epilog="Example: hocket graph shared --home ~/trial/device-2")
 def shared(home: Folder = None, json_object: Json = False) -> None:
-    """Print what the cloud holds of this device, word for word, as the cloud says it now."""
+    """Print, word for word, what the cloud currently holds about this device."""
     from hocket_tools import console
 
     found = _held(_home(home))
@@ -86,9 +87,9 @@ def shared(home: Folder = None, json_object: Json = False) -> None:
 
 @app.command(epilog="Example: hocket graph withdraw")
 def withdraw(home: Folder = None) -> None:
-    """Let the cloud forget this device's summaries, and share no more.
+    """Have the cloud delete this device's summaries, and share no more.
 
-    The device's file is changed, too: summaries = false. To share again, set it to true and start the device anew.
+    This also sets summaries = false in the device's file. To share again, set it to true and restart the device.
     """
     from hocket_bus import paths
     from hocket_bus.messages import Removed, StopSharing
@@ -96,7 +97,7 @@ def withdraw(home: Folder = None) -> None:
     from hocket_tools.caller import Caller
 
     here = _home(home)
-    with leaving(f"withdrawn in part at most: run again: hocket graph withdraw{home_flag(home)}"):
+    with leaving(f"maybe only partly withdrawn: run again: hocket graph withdraw{home_flag(home)}"):
         with Caller(here.listening("device"), keys=paths.keys(here.at), role="device") as caller:
             removed = caller.ask(StopSharing(request=os.urandom(16)), Removed).removed
         here.stop_sharing()
@@ -112,13 +113,14 @@ def calibrate(
     ],
     home: Folder = None,
     risk: Annotated[
-        float, typer.Option(min=0.01, max=0.9, help="Of the questions kept at home, the share without evidence there.")
+        float,
+        typer.Option(min=0.01, max=0.9, help="Tolerated share of questions kept at home that have no evidence there."),
     ] = 0.2,
 ) -> None:
-    """Choose when the gate of `--mode auto` keeps a question at home, by questions of your own.
+    """Calibrate, with questions of your own, when `--mode auto` answers on this device alone.
 
-    A question names the document that answers it, or none where no document here does. The device takes it over at its
-    next start.
+    Each question names the document that answers it, or none if no document here does. The device uses the calibration
+    from its next start on.
     """
     from hocket_bus import config
     from hocket_daemon.config import DeviceSettings
@@ -129,7 +131,7 @@ def calibrate(
     here = _home(home)
     settings = config.load(here.config("device"), DeviceSettings).gate
     asked = calibrating.read(questions)
-    stays = "the gate is as it was, nothing was written: hocket graph calibrate begins anew"
+    stays = "the gate is unchanged, nothing was written: hocket graph calibrate starts again"
     with leaving(stays), _retrieval(here) as caller:
         found = calibrating.calibrated(caller, asked, settings.passages, risk)
     path = Path(settings.calibration or here.at / "device-gate.json")
@@ -138,7 +140,7 @@ def calibrate(
         f"{found.questions} questions: {found.kept} would stay at home, {found.kept_without} of them without evidence; "
         f"threshold {found.calibration.threshold:.3f}"
     )
-    typer.echo(console.for_people(f"written to {path}; start the device anew: hocket down, hocket up", console.out()))
+    typer.echo(console.for_people(f"written to {path}; restart the device: hocket down, hocket up", console.out()))
     if not settings.calibration:
         typer.echo(f'add under [gate] in {here.config("device")}: calibration = "{path}"')
 
@@ -230,7 +232,7 @@ def _show(pages: list[Subgraphs], held: dict[int, int]) -> None:
 
 def _state(version: int, held: int | None, *, shareable: bool) -> str:
     if not shareable:
-        return "nothing of it may leave"
+        return "may not be shared"
     if held is None:
         return "not shared"
     return "shared" if held == version else f"shared in version {held} of {version}"

@@ -41,7 +41,7 @@ def show_skipped(caller: Caller, side: str, *, json_object: bool) -> None:
         name = console.for_people(console.one_line(each.name), out)
         out.print(f"{name}: {console.one_line(each.reason)}", markup=False)
     if not files:
-        out.print(f"{side}: nothing was passed over", markup=False)
+        out.print(f"{side}: nothing was skipped", markup=False)
 
 
 def _pages(caller: Caller, names: Sequence[str]) -> Iterator[DocumentText]:

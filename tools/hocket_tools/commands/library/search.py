@@ -21,9 +21,9 @@ def search(
     *,
     within: Annotated[
         list[str] | None,
-        typer.Option("--in", metavar="PATH", help="Search this folder, or document, alone; repeatable."),
+        typer.Option("--in", metavar="PATH", help="Search only this folder or document; repeatable."),
     ] = None,
-    passages: Annotated[int, typer.Option("--passages", "-n", min=1, max=64, help="How many to show.")] = 5,
+    passages: Annotated[int, typer.Option("--passages", "-n", min=1, max=64, help="Number of passages to show.")] = 5,
     endpoint: Endpoint = None,
     home: Home = None,
     json_object: Json = False,
@@ -54,7 +54,7 @@ def search(
             out.print(f"        leads to {name}, {console.place_of(led)}, which is read with it", markup=False)
     for each in found.older:
         name, newer = (console.for_people(console.one_line(path), out) for path in (each.document, each.newer))
-        out.print(f" older  {name} of {each.time} is left out for {newer} of {each.newer_time}", markup=False)
+        out.print(f" older  {name} of {each.time} is left out: {newer} of {each.newer_time} is newer", markup=False)
     if not found.passages:
         where = f" in {', '.join(folders)}" if folders else ""
         what = f"nothing is found{where}" if found.documents_total else "nothing is read yet"

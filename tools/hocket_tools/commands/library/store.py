@@ -27,17 +27,21 @@ def register(hocket: typer.Typer) -> None:
 @app.command(epilog="Example: hocket store move --side cloud --to lancedb --place /srv/hocket/documents")
 def move(
     side: Side,
-    to: Annotated[Literal["sqlite", "lancedb", "postgres"], typer.Option(help="The other kind of store.")],
+    to: Annotated[Literal["sqlite", "lancedb", "postgres"], typer.Option(help="Kind of the new store.")],
     *,
     place: Annotated[
-        str, typer.Option(metavar="PLACE", help="Its folder or bucket, or its connection string; as [store] place.")
+        str,
+        typer.Option(
+            metavar="PLACE", help="Folder, bucket or connection string of the new store, as in \\[store] place."
+        ),
     ] = "",
     home: Home = None,
     json_object: Json = False,
 ) -> None:
     """Copy a side's documents into another store, compare both, and print what to write into its configuration.
 
-    The side's retrieval daemon must be stopped. Its store stays as it is. A move that was interrupted goes on.
+    The side's retrieval daemon must be stopped. The old store is not changed. An interrupted move resumes if
+    repeated.
     """
     from hocket_bus import paths
     from hocket_bus.config import load

@@ -36,9 +36,9 @@ def watch(
     endpoint: Endpoint = None,
     home: Home = None,
 ) -> None:
-    """Read folders, and again whenever a file in them is made, changed, moved or deleted, until Ctrl-C.
+    """Read folders, and again whenever a file in them is created, changed, moved or deleted, until Ctrl-C.
 
-    Changes that come together are taken over together, within seconds. It may be stopped and started at any time.
+    Changes are read in batches, within seconds. You can stop and restart it at any time.
     """
     from watchfiles import watch as changes
 

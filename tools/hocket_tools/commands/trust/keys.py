@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from hocket_bus.trust.keys import Peer
 
 app = typer.Typer(
-    help="Who this machine is, and what other machines may do here, over tcp.",
+    help="Manage this machine's key, and what other machines may do here over tcp.",
     epilog="To pair a laptop with a server: `hocket keys show` on each prints the one command for the other.",
     no_args_is_help=True,
 )
@@ -22,10 +22,8 @@ def register(hocket: typer.Typer) -> None:
     hocket.add_typer(app, name="keys")
 
 
-Home = Annotated[
-    Path | None, typer.Option("--home", metavar="PATH", help="The pair in this folder.", envvar="HOCKET_HOME")
-]
-At = Annotated[str, typer.Option(metavar="ENDPOINT", help="Where others reach this machine, if they do.")]
+Home = Annotated[Path | None, typer.Option("--home", metavar="PATH", help="The pair's folder.", envvar="HOCKET_HOME")]
+At = Annotated[str, typer.Option(metavar="ENDPOINT", help="Address at which others reach this machine, if any.")]
 
 
 @app.command(epilog="Example: hocket keys new")
@@ -44,7 +42,7 @@ def new(home: Home = None, at: At = "") -> None:
 def show(home: Home = None, at: At = "") -> None:
     """Print this machine's key, its fingerprint, and what to type on the other machine.
 
-    The fingerprint in a group is that of the key under which other devices seal what only this one may read.
+    The fingerprint in a group is that of the key with which other devices encrypt what only this one may read.
     """
     import platform
 
@@ -65,21 +63,21 @@ def show(home: Home = None, at: At = "") -> None:
 
 @app.command(epilog="Example: hocket keys allow server 'KEY' --at tcp://server:7000")
 def allow(
-    name: Annotated[str, typer.Argument(help="What to call that machine here.")],
+    name: Annotated[str, typer.Argument(help="Name for that machine here.")],
     key: Annotated[str, typer.Argument(help="Its key, as `hocket keys show` prints it there.")],
-    at: Annotated[str, typer.Option(metavar="ENDPOINT", help="Where it is reached, if this machine connects.")] = "",
+    at: Annotated[str, typer.Option(metavar="ENDPOINT", help="Its address, if this machine connects to it.")] = "",
     may: Annotated[
         str, typer.Option(metavar="RIGHT,…", help="What it may do here: pair, ask, documents, watch, drain.")
     ] = "",
     home: Home = None,
 ) -> None:
-    """Say what a machine may do here; what was said of it before is replaced.
+    """Set what a machine may do here; earlier rights are replaced.
 
-    With --at it is trusted to be the one at that address, and may do nothing here: this machine connects to it. Without
-    --at and --may it may pair: lead sessions of its questions, as a laptop does on its server.
+    With --at, this machine connects to that one and trusts it to be at that address; that one may do nothing here.
+    Without --at and --may it may pair: open sessions for its questions, as a laptop does on its server.
 
-    pair: sessions; ask: questions, and their answers; documents: ingest, remove, list and read them; watch: status and
-    metrics, as far as they are its own; drain: end the daemon, or cut a device off from its cloud.
+    pair: sessions; ask: questions and their answers; documents: ingest, remove, list and read them; watch: status of
+    the machine, and of its own requests; drain: stop the daemon, or cut a device off from its cloud.
     """
     from hocket_bus.trust.keys import changing_peers, fingerprint, listed, read_peers, write_peers
 
@@ -92,7 +90,7 @@ def allow(
     if name in peers and peers[name].key != key:
         typer.echo(f"{name} had another key, {fingerprint(peers[name].key)}, which is no longer allowed")
     if name in peers and peers[name].endpoint not in ("", at):
-        typer.echo(f"{name} was connected to at {peers[name].endpoint}, and is no longer; --at says where")
+        typer.echo(f"{name} is no longer connected to at {peers[name].endpoint}; to keep that, pass --at")
     typer.echo(f"{name} {fingerprint(key)} is allowed; compare with the fingerprint that it shows")
     here = listed(peer.rights - {"dial"})
     typer.echo(f"it may here: {here or 'nothing; this machine connects to it'}")
@@ -100,8 +98,8 @@ def allow(
 
 
 @app.command(epilog="Example: hocket keys revoke laptop")
-def revoke(name: Annotated[str, typer.Argument(help="What that machine is called here.")], home: Home = None) -> None:
-    """Let a machine connect no more; daemons that run here let it go at once."""
+def revoke(name: Annotated[str, typer.Argument(help="Name of that machine here.")], home: Home = None) -> None:
+    """Refuse a machine from now on; daemons that run here disconnect it at once."""
     from hocket_bus.errors import BadRequest
     from hocket_bus.trust.keys import changing_peers, read_peers, write_peers
 
@@ -119,9 +117,9 @@ def revoke(name: Annotated[str, typer.Argument(help="What that machine is called
 def forget(
     name: Annotated[str, typer.Argument(help="What that device of the group calls itself.")], home: Home = None
 ) -> None:
-    """Forget the key that a device of the group was first seen with; its next one is taken in its place.
+    """Forget the key first seen for a device of the group; its next key is accepted instead.
 
-    Compare fingerprints with its owner before: `hocket keys show` there, `hocket keys list` here.
+    First compare fingerprints with its owner: `hocket keys show` there, `hocket keys list` here.
     """
     from hocket_tools.pair.home import Home as Pair
 
@@ -132,12 +130,14 @@ def forget(
 @app.command(epilog="Example: hocket keys pin ben abcd-efgh-ijkl-mnop-qrst")
 def pin(
     name: Annotated[str, typer.Argument(help="What that device of the group calls itself.")],
-    fingerprint: Annotated[str, typer.Argument(help="What `hocket keys show` prints there: in a group.")],
+    fingerprint: Annotated[
+        str, typer.Argument(help="The fingerprint that `hocket keys show` prints there after: in a group.")
+    ],
     home: Home = None,
 ) -> None:
-    """Say that a device of the group is who it says it is: its owner has told you this fingerprint.
+    """Confirm the key of a device of the group by the fingerprint that its owner gave you.
 
-    Until then its key is what the cloud has told of it. With drafts_for = \\["*"] it gets drafts from then on.
+    Until then its key is only what the cloud has reported. With drafts_for = \\["*"] it gets drafts from then on.
     """
     from hocket_tools import console
     from hocket_tools.pair.home import Home as Pair
@@ -147,9 +147,7 @@ def pin(
 
 
 @app.command("list", epilog="Example: hocket keys list --json")
-def list_peers(
-    home: Home = None, as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False
-) -> None:
+def list_peers(home: Home = None, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """List the machines known here, what each may do, and the devices of the group whose keys are pinned."""
     from hocket_bus.trust.keys import read_peers
     from hocket_tools.console import print_json
@@ -233,8 +231,8 @@ def taken_over(home: Path | None) -> str:
 
     reloaded = processes.reload(Pair.find(home))
     if reloaded:
-        return f"taken over by what runs here: {', '.join(reloaded)}"
-    return "no daemon of this folder runs; services take it over with: systemctl reload 'hocket-*'"
+        return f"reloaded by the running daemons: {', '.join(reloaded)}"
+    return "no daemon of this folder runs; to reload services: systemctl reload 'hocket-*'"
 
 
 def _peer(key: str, at: str, may: str) -> Peer:
@@ -246,7 +244,7 @@ def _peer(key: str, at: str, may: str) -> Peer:
     if at:
         named |= {"dial"}
     elif "dial" in named:
-        raise BadRequest("'dial' is for a machine with an address", "add --at ENDPOINT, or leave it out")
+        raise BadRequest("'dial' needs an address", "add --at ENDPOINT, or leave it out")
     return Peer(key, at, named or Peer(key).rights)
 
 

@@ -27,13 +27,13 @@ def register(hocket: typer.Typer) -> None:
 
 @app.command(epilog="Example: hocket members new")
 def new(home: Folder = None) -> None:
-    """Make the owner's key, which signs lists; once, on a machine that is no cloud daemon's."""
+    """Make the owner's key, which signs lists; once, on a machine that runs no cloud daemon."""
     from hocket_bus.trust.keys import fingerprint
     from hocket_daemon.roles.membership import OWNER, new_owner
 
     folder = _folder(home)
     owner = new_owner(folder)
-    typer.echo(f"the owner's key is {folder / OWNER}, fingerprint {fingerprint(owner)}; keep a copy where nobody is")
+    typer.echo(f"the owner's key is {folder / OWNER}, fingerprint {fingerprint(owner)}; keep a copy offline")
 
 
 @app.command(epilog="Example: hocket members entry >> list.toml")
@@ -58,7 +58,7 @@ def entry(home: Folder = None) -> None:
 
 @app.command(epilog="Example: hocket members sign list.toml")
 def sign(file: File, home: Folder = None) -> None:
-    """Sign the list of these entries, as the next version; each device takes the file that this prints."""
+    """Sign the list of these entries as its next version; give the file that this prints to each device."""
     from hocket_daemon.roles.membership import FILE, entries
     from hocket_daemon.roles.membership import sign as signed
 
@@ -69,7 +69,7 @@ def sign(file: File, home: Folder = None) -> None:
 
 @app.command(epilog="Example: hocket members take members.toml")
 def take(file: File, home: Folder = None) -> None:
-    """Take a signed list for the device here: the first one with its owner, later ones of that owner alone."""
+    """Import a signed list for the device here; the first one sets the trusted owner, later ones must have the same."""
     from hocket_bus.trust.keys import fingerprint
     from hocket_daemon.roles.membership import BY_LIST, read
     from hocket_daemon.roles.membership import take as taken
@@ -86,12 +86,12 @@ def take(file: File, home: Folder = None) -> None:
     found = taken(folder, text)
     _show(found)
     if first:
-        typer.echo(f"its owner is {fingerprint(found.owner)}: compare that over another way, such as the telephone")
+        typer.echo(f"its owner is {fingerprint(found.owner)}: compare that over another channel, such as the telephone")
     if here.peer() == BY_LIST:
         typer.echo(taken_over(home))
     else:
         here.set_peer(BY_LIST)
-        typer.echo("the device is with these daemons from its next start on")
+        typer.echo("the device uses these daemons from its next start on")
 
 
 @app.command("list", epilog="Example: hocket members list")

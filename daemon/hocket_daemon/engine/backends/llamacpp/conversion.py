@@ -35,7 +35,7 @@ def write_weights(file: Path, folder: Path, progress: Callable[[str], None]) -> 
             read = load_gguf_checkpoint(str(file), return_tensors=True, model_to_load=weights)
         lacking = weights.load_state_dict(read["tensors"], strict=False).missing_keys
     if not set(lacking) <= _TIED:
-        raise BadRequest(f"{file.name} lacks {', '.join(lacking[:3])}", "take a whole GGUF file")
+        raise BadRequest(f"{file.name} lacks {', '.join(lacking[:3])}", "use a complete GGUF file")
     weights.tie_weights()
     progress("writing the weights")
     weights.save_pretrained(folder)
@@ -50,4 +50,4 @@ def _understood(file: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, KeyError, RuntimeError, NotImplementedError) as error:
-        raise BadRequest(f"{file.name} does not load ({error})", "take a GGUF file of a Llama-like model") from error
+        raise BadRequest(f"{file.name} does not load ({error})", "use a GGUF file of a Llama-like model") from error

@@ -131,7 +131,9 @@ class _LlamaRows(RowMemory):
         for row in range(self._rows):
             if not self._free[row] and context.copy_in(row, self._context.copy_out(row)) < self.lengths[row]:
                 context.close()
-                raise HocketError("llama.cpp does not move a row", "ask again when less is in work; see the log")
+                raise HocketError(
+                    "llama.cpp cannot move a row of its KV cache", "ask again when fewer requests run; see the log"
+                )
         self._context.close()
         self._context, self._rows = context, more
 

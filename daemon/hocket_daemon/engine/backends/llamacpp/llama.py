@@ -126,12 +126,12 @@ class Model:
         how.use_extra_bufts = b"AMX_INT8 = 1" not in self._c.llama_print_system_info()
         self.handle = self._c.llama_model_load_from_file(str(file).encode(), how)
         if not self.handle:
-            raise _refused(file, _reason(complaints), "take a whole GGUF file of a language model")
+            raise _refused(file, _reason(complaints), "use a complete GGUF file of a language model")
         self._vocabulary = self._c.llama_model_get_vocab(self.handle)
         self.size = int(self._c.llama_vocab_n_tokens(self._vocabulary))
         if (why := self._unfit()) is not None:
             self.close()
-            raise _refused(file, why, "take another model")
+            raise _refused(file, why, "use another model")
 
     def _unfit(self) -> str | None:
         c, handle = self._c, self.handle
@@ -219,7 +219,9 @@ class Context:
         complaints.clear()
         self._handle = self._c.llama_init_from_model(model.handle, how)
         if not self._handle:
-            raise BadConfiguration(f"llama.cpp makes no context ({_reason(complaints)})", "lower 'slots' or 'context'")
+            raise BadConfiguration(
+                f"llama.cpp cannot create a context ({_reason(complaints)})", "lower 'slots' or 'context'"
+            )
         self._memory = self._c.llama_get_memory(self._handle)
         self._cells = np.arange(rows, dtype=np.int32)  # the one sequence of each row
         empty = self._state(0)
@@ -242,7 +244,7 @@ class Context:
                 self.cut(feed.row, feed.start)
             if result == _ABORTED:
                 raise Preempted
-            raise HocketError(f"llama.cpp's decoding failed ({result})", "look into the daemon's log")
+            raise HocketError(f"llama.cpp's decoding failed ({result})", "see the daemon's log")
         return [np.stack([self._logits(at) for at in places]) for places in batch.wanted]
 
     def _logits(self, at: int) -> NDArray[np.float32]:
@@ -323,14 +325,14 @@ def _look_at(file: Path) -> None:
         with file.open("rb") as opened:
             magic = opened.read(len(_MAGIC))
     except OSError as error:
-        raise _refused(file, str(error.strerror), "name a file that is there") from error
+        raise _refused(file, str(error.strerror), "name an existing file") from error
     if magic != _MAGIC:
-        raise _refused(file, "it does not begin as a GGUF file", "name a folder, or a file that is one")
+        raise _refused(file, "it is not a GGUF file", "name a folder, or a GGUF file")
 
 
 def _reason(complaints: deque[str]) -> str:
     reasons = [line for line in complaints if "error" in line.lower()] or list(complaints)
-    return " ".join((reasons[0] if reasons else "it says no more").split())[:200]
+    return " ".join((reasons[0] if reasons else "no reason given").split())[:200]
 
 
 def _refused(file: Path, why: str, remedy: str) -> BadConfiguration:

@@ -181,7 +181,7 @@ class Functions:
         except (OSError, AttributeError) as error:
             raise ImportError(f"{PACKAGE} does not load: {error}") from error
         if not _is_known(self):
-            raise ImportError(f"{PACKAGE} {VERSION} lays its records out otherwise here")
+            raise ImportError(f"{PACKAGE} {VERSION} has other struct layouts here")
 
     def __getattr__(self, name: str) -> Callable[..., Any]:  # all that there are were set by name
         raise AttributeError(name)
@@ -194,7 +194,7 @@ def _file() -> Path:
     except metadata.PackageNotFoundError as error:
         raise ModuleNotFoundError(f"{PACKAGE} is not installed", name=PACKAGE) from error
     if package.version != VERSION:
-        raise ImportError(f"{PACKAGE} {package.version} is not the version that is known, {VERSION}")
+        raise ImportError(f"{PACKAGE} {package.version} is not the supported version, {VERSION}")
     return Path(str(package.locate_file(_FILE)))
 
 

@@ -38,7 +38,7 @@ PASS_TOKENS = 512  # of a prompt: a server has a GPU, and each part costs a requ
 _ANSWER_BYTES = 1 << 20  # at most, and so many for each log-probability
 _EACH_BYTES = 1 << 10
 _OTHER_IDS = BadConfiguration(
-    "the server numbers its tokens otherwise than this side's tokenizer", "let [model] name be the model of [server]"
+    "the server's token ids differ from those of this side's tokenizer", "set [model] name to the model of [server]"
 )
 
 
@@ -197,10 +197,10 @@ class LogprobModel(RemoteModel):
             with self._connections.one(asking) as connection:
                 body = self._body(connection, place, time.monotonic() + wait_s)
         except TimeoutError as error:
-            text = f"{where} has told nothing for {wait_s:g} s"
+            text = f"{where} has sent nothing for {wait_s:g} s"
             raise DeadlineExceeded(text, f"ask again, or raise server.{name} under [expert]") from error
         except BROKEN as error:
-            raise Unavailable(f"{where} broke off", "ask again, or look at its log") from error
+            raise Unavailable(f"{where} broke the connection", "ask again, or see its log") from error
         found = parsed(body, place.ids, self._number, self.vocabulary)
         self._compare(found.fragments)
         return found
@@ -213,7 +213,7 @@ class LogprobModel(RemoteModel):
         while len(content) < most and (more := connection.read(answer, until_s)):
             content += more
         if answer.length or len(content) >= most:
-            raise ProtocolError("the server answers more than was asked for, or half of it", "look at its log")
+            raise ProtocolError("the server's answer is too long, or incomplete", "see its log")
         if answer.will_close:
             connection.close()
         if answer.status != 200:

@@ -18,8 +18,8 @@ from hocket_bus.errors import BadConfiguration, HocketError, ProtocolError
 from ...generators.completions import refused
 
 NONE_TOLD = BadConfiguration(
-    "the server answers without log-probabilities of tokens that it numbers",
-    "use llama.cpp's or vLLM's, or set [server] logprobs = 0",
+    "the server returns no log-probabilities with token ids",
+    "use llama.cpp's server or vLLM's, or set [server] logprobs = 0",
 )
 _BY_ID = "token_id:"  # vLLM's name of a token
 _HALF = "\ufffd"  # in a text, of what is no whole character
@@ -94,18 +94,18 @@ def parsed(body: bytes, ids: list[int], number: int, vocabulary: int) -> Likelie
     try:
         answer = msgspec.json.decode(body, type=_Answer)
     except (msgspec.MsgspecError, UnicodeDecodeError):  # its text may hold the prompt
-        raise ProtocolError("the server answers what is no text with log-probabilities", "see [server] url") from None
+        raise ProtocolError("the server does not answer with text and log-probabilities", "see [server] url") from None
     choice = answer.choices[0] if answer.choices else _Choice()
     likely, fragments = _likely(choice)
     if not likely:
         raise NONE_TOLD
     if len(likely) < number:
-        raise _too_few(f"the server tells {len(likely)} log-probabilities of {number}")
+        raise _too_few(f"the server returns {len(likely)} of {number} log-probabilities")
     found = sorted(likely.items(), key=lambda each: -each[1])[:number]
     chances = np.exp([logprob for _, logprob in found]).astype(np.float32)
     named = np.array([id for id, _ in found])
     if not np.isfinite(chances).all() or chances.sum(dtype=np.float64) > 1 + _ROUNDING or named.min() < 0:
-        raise ProtocolError("the server tells log-probabilities that are none", "look at its log")
+        raise ProtocolError("the server returns invalid log-probabilities", "see its log")
     kept = np.flatnonzero((named < vocabulary) & (chances > 0))  # some models' output layers are wider
     kept = kept[named[kept].argsort()]
     return Likeliest(named[kept].astype(np.int32), chances[kept], fragments, _of_prompt(choice, ids))
@@ -114,7 +114,7 @@ def parsed(body: bytes, ids: list[int], number: int, vocabulary: int) -> Likelie
 def refusal_of(status: int, refusal: bytes, retry_after: str, number: int) -> HocketError:
     """Return the error that a status means; a server that reports fewer log-probabilities refuses the request."""
     if status == 400 and b"logprobs" in refusal:
-        return _too_few(f"the server does not tell {number} log-probabilities")
+        return _too_few(f"the server does not return {number} log-probabilities")
     return refused(status, refusal, retry_after)
 
 

@@ -20,13 +20,13 @@ from ...text.file_tokenizer import FileTokenizer
 from ...text.tokenizer import Prefix, Worded, fingerprint_of, size_of
 from ..rows import RowMemory
 
-NO_DISTRIBUTIONS = BadRequest("this side's model is a server, which tells no probabilities", "ask with --mode dispatch")
+NO_DISTRIBUTIONS = BadRequest("this side's model is a server that returns no probabilities", "ask with --mode dispatch")
 
 
 class RemoteModel(Worded):
     """A LanguageModel that gives text alone, and no distributions."""
 
-    precision, why = "as the server has it", ""
+    precision, why = "set by the server", ""
     prefill_tokens = PREFILL_TOKENS
     reads_ahead = rows_cost = False
     stored: DocumentStore | None = None

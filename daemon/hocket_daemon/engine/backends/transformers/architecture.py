@@ -26,5 +26,5 @@ def context_of(config: PreTrainedConfig, asked: int, spare: int = 0) -> tuple[in
     context = min(asked, int(getattr(config, "max_position_embeddings", asked + spare)) - spare)
     window = getattr(config, "sliding_window", None)
     if window and window < context:  # up to its length a window hides nothing
-        return int(window), f"rows hold {window} tokens, as the model looks back no further"
+        return int(window), f"rows hold {window} tokens, the model's attention window"
     return context, ""

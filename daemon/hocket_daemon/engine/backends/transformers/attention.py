@@ -86,6 +86,4 @@ def _attend_run(run: RowSpan, query: Tensor, key: Tensor, value: Tensor, scaling
 
 
 def _unfit(kind: str) -> BadConfiguration:
-    return BadConfiguration(
-        f"models of the kind {kind} have an attention that cannot read slots", "name another, such as Qwen2.5"
-    )
+    return BadConfiguration(f"the attention of {kind} models is not supported", "name another, such as Qwen2.5")

@@ -37,7 +37,7 @@ def load(place: str, dtype: torch.dtype, device: torch.device) -> tuple[PreTrain
 
 def _loaded(place: str, dtype: torch.dtype, device: torch.device) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     if (Path(place) / GGUF).exists() and not (Path(place) / "config.json").exists():
-        raise unreadable(Path(place), "it has no float weights, which are asked for here")
+        raise unreadable(Path(place), "it has no float weights, which are needed here")
     tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False)
     weights = AutoModelForCausalLM.from_pretrained(
         place, dtype=dtype, device_map=None, trust_remote_code=False, use_safetensors=True
@@ -50,7 +50,7 @@ def _refusal(place: str, error: Exception) -> BadConfiguration:
     reason = str(error)
     if _OWN_CODE in reason:
         return BadConfiguration(
-            f"the model '{place}' brings code of its own, which is never run", "use one that transformers knows"
+            f"the model '{place}' needs its own code, which is never run", "use one that transformers supports"
         )
     if isinstance(error, OSError) and "safetensors" in reason:
         return BadConfiguration(

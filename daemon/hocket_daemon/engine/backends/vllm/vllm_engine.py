@@ -83,7 +83,9 @@ class Engine:
         self.scheduler: RowScheduler = self._core.engine_core.scheduler
         if len(self.scheduler.kv_cache_manager.coordinator.single_type_managers) != 1:
             self.close()
-            raise BadConfiguration(f"the model '{place}' mixes kinds of attention", "take another, or transformers")
+            raise BadConfiguration(
+                f"the model '{place}' mixes kinds of attention", "use another model, or transformers"
+            )
         self._core.collective_rpc("cut_heads", args=(vocabulary,))
         self._lost = lost
         self._core.engine_core.model_executor.register_failure_callback(lost)
@@ -159,14 +161,14 @@ def check_version() -> None:
     if version is None:
         raise BadConfiguration("vLLM is not installed", f"run: {_INSTALL}")
     if version.partition("+")[0] != VERSION:
-        text = f"vLLM {version} was not tried with hocket, {VERSION} was"
+        text = f"vLLM {version} is not tested with hocket, {VERSION} is"
         raise BadConfiguration(text, f"run: pip install vllm=={VERSION}")
 
 
 def check_options(settings: ModelSettings) -> None:
     """Raise BadConfiguration where [model.vllm] sets an option that rows rely on."""
     if ours := sorted(_OURS & set(settings.vllm)):
-        raise BadConfiguration(f"'{ours[0]}' under [model.vllm] is hocket's own", "leave it out")
+        raise BadConfiguration(f"'{ours[0]}' under [model.vllm] is set by hocket", "leave it out")
 
 
 def _installed() -> str | None:
@@ -195,4 +197,6 @@ def _arguments(
 
 def _refusal(place: str, error: Exception) -> BadConfiguration:
     reason = " ".join(str(error).split())[:200] or type(error).__name__
-    return BadConfiguration(f"vLLM does not start with '{place}' ({reason})", "mend it under [model] or [model.vllm]")
+    return BadConfiguration(
+        f"vLLM does not start with '{place}' ({reason})", "correct it under [model] or [model.vllm]"
+    )

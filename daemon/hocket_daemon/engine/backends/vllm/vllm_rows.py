@@ -141,7 +141,7 @@ class VllmRows(RowMemory):
                     self._undo(row, before[row])
                 if interrupt.is_set:
                     raise Preempted
-                raise HocketError("vLLM reads no further", "look into the daemon's log, and restart it")
+                raise HocketError("vLLM has stopped reading the prompt", "see the daemon's log, and restart it")
         return found
 
     def _undo(self, row: int, length: int) -> None:
@@ -195,7 +195,7 @@ def likeliest_here(ids: NDArray[np.int32], logs: NDArray[np.float32], vocabulary
 
 def _parsed(output: Any, last: Heads) -> _Behind:  # noqa: ANN401 - vLLM's own
     if not output.new_token_ids:
-        raise HocketError(f"vLLM ended a row ({output.finish_reason})", "look into the daemon's log, and restart it")
+        raise HocketError(f"vLLM ended a row ({output.finish_reason})", "see the daemon's log, and restart it")
     prompt = output.new_prompt_logprobs_tensors
     if prompt is None:
         return _Behind(last)

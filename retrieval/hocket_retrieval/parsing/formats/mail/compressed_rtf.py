@@ -20,7 +20,7 @@ _HEAD, _WINDOW, _SHORTEST = 16, 4_096, 2
 def decompressed(data: bytes) -> bytes:
     """Return the RTF. Raises DocumentError where it is damaged, or longer than MAX_BYTES."""
     if len(data) < _HEAD:
-        raise DocumentError("is damaged: its compressed text has no head", "save it again")
+        raise DocumentError("is damaged: its compressed text has no header", "save it again")
     _, size, kind, _ = struct.unpack_from("<II4sI", data)
     if size > MAX_BYTES:
         raise DocumentError(f"has a compressed text of over {MAX_BYTES >> 20} MiB", "save it in another form")
@@ -28,7 +28,7 @@ def decompressed(data: bytes) -> bytes:
     if kind == _PLAIN:
         return body[:size]
     if kind != _COMPRESSED:
-        raise DocumentError("is damaged: its text is compressed in no known way", "save it again")
+        raise DocumentError("is damaged: its text has an unknown compression", "save it again")
     return _expanded(body)[:size]
 
 

@@ -76,7 +76,7 @@ class _Opened:
         self._names.append(name)
         self._counts[name] += 1
         if len(self._names) > MAX_DEPTH:
-            raise DocumentError(f"over {MAX_DEPTH:,} elements stand in each other", _REMEDY)
+            raise DocumentError(f"over {MAX_DEPTH:,} nested elements", _REMEDY)
 
     def close(self, name: str) -> None:
         """Close an element, and all that were opened in it."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage
 
 _PASSWORD = "password"
-_DYNAMIC = "a form that only Adobe's programs show (XFA), which is not read: print it into a pdf file there"
+_DYNAMIC = "an XFA form, which only Adobe's programs show, is not read: print it to a PDF file there"
 _SEARCHED = 20_000  # characters of a page in which a heading is looked for
 _MAX_ON_PAGE = 64
 _DOTS_PER_POINT = 200 / 72

@@ -39,7 +39,7 @@ class Pictures:
         if self._recognised:
             lines.append(f"{_counted(self._recognised)} {RECOGNISED}")
         if self._surplus:
-            lines.append(f"{_counted(self._surplus)} not read, behind the first {MAX_PICTURES}")
+            lines.append(f"{_counted(self._surplus)} not read, after the first {MAX_PICTURES}")
         return "; ".join(reversed(lines))
 
     def _text(self, data: bytes) -> str:

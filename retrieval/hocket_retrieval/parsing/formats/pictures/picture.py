@@ -58,7 +58,7 @@ def _image(data: bytes) -> ImageFile:
     try:
         return Image.open(BytesIO(data), formats=sorted({*FORMATS.values()}))
     except UnidentifiedImageError as error:
-        raise DocumentError("is no picture of its type", "open and save it again") from error
+        raise DocumentError("is not a picture of its type", "open and save it again") from error
 
 
 def _page(image: Image, number: int) -> Image:

@@ -11,7 +11,7 @@ from hocket_bus.messages import MAX_MEMBERS
 
 
 class AggregationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How the two sides write one answer together. In a session of both, the device's settings apply."""
+    """The joint writing of one answer by both sides. In a session of both, the device's settings apply."""
 
     relevance_temperature: Annotated[
         float,
@@ -80,7 +80,7 @@ class AggregationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class GroupSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How other devices of the group take part in an answer: docs/graph.md, docs/group.md."""
+    """The part of other devices of the group in an answer: docs/graph.md, docs/group.md."""
 
     with_: Annotated[
         Literal["passages", "drafts", "both"],

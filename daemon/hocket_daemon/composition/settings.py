@@ -63,7 +63,7 @@ class CompositionSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class GeneratorSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What writes the memory that devices request while they compose: docs/composition.md."""
+    """The writer of the memory that devices request while they compose: docs/composition.md."""
 
     generator: Annotated[
         Generator,

@@ -18,7 +18,7 @@ OF_CONSTRAINT: dict[PolicyName, Constraint] = {"ramp": "device", "greedy": "devi
 
 
 class DispatchSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which side starts an answer, which one continues it, and what that may cost."""
+    """The choice of the side that starts an answer and of the one that continues it, and what that may cost."""
 
     budget: Annotated[
         float, Meta(ge=0, le=1, description="share of all prompt tokens that the constrained side may read")

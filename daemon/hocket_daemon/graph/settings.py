@@ -12,7 +12,7 @@ Device = Annotated[str, Meta(min_length=1, max_length=64)]
 
 
 class GateSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Whether a question in mode `auto` is answered at home, on this device alone: docs/graph.md."""
+    """The choice whether a question in mode `auto` is answered at home, on this device alone: docs/graph.md."""
 
     gate: Annotated[
         Literal["evidence", "answers"],
@@ -35,7 +35,7 @@ class GateSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class FederationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which devices may ask each other, and how: docs/graph.md."""
+    """Devices that may ask each other, and how: docs/graph.md."""
 
     groups: Annotated[
         dict[str, Annotated[list[Device], Meta(max_length=1_000)]],

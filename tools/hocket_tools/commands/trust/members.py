@@ -102,7 +102,7 @@ def list_members(home: Folder = None) -> None:
     folder = _folder(home)
     found = read(folder)
     if found is None:
-        raise BadConfiguration(f"no list of cloud daemons in {folder}", "take one: hocket members take FILE")
+        raise BadConfiguration(f"no list of cloud daemons in {folder}", "install one: hocket members take FILE")
     _show(found)
 
 

@@ -341,7 +341,7 @@ def test_a_killed_writer_leaves_all_or_nothing(kind, place, open_again, share):
 @pytest.mark.parametrize("kind", SHARED, indirect=True)
 def test_another_dimension_is_refused(store, open_again):
     """In one line with what to do."""
-    with pytest.raises(HocketError, match=f"{DIMENSION} numbers") as caught:
+    with pytest.raises(HocketError, match=f"{DIMENSION} dimensions") as caught:
         open_again(DIMENSION + 1)
     assert "\n" not in str(caught.value)
     assert "embedder" in caught.value.remedy

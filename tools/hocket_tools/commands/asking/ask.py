@@ -43,6 +43,13 @@ Required = Annotated[bool, typer.Option("--require-cloud", help="Fail instead of
 Elsewhere = Annotated[
     str | None, typer.Option(help="Ask another daemon, for example tcp://laptop:7000; default $HOCKET_ENDPOINT.")
 ]
+Seed = Annotated[int | None, typer.Option(min=0, help="Random seed, to repeat an answer exactly; default: random.")]
+MaxTokens = Annotated[int, typer.Option(min=1, max=MAX_TOKENS, help="Longest answer, in tokens.")]
+Temperature = Annotated[float, typer.Option(min=0, max=10, help="Sampling temperature; 0 is greedy.")]
+TopP = Annotated[float, typer.Option(help="Sample from the likeliest tokens with this total probability.")]
+Pace = Annotated[
+    float, typer.Option(min=0, max=10_000, help="Print this many tokens a second, evenly; 0: as they come.")
+]
 Documents = Annotated[
     int | None,
     typer.Option(
@@ -92,18 +99,10 @@ def ask(
     mode: Mode = ASKED.mode,
     aggregation: Aggregation = AGGREGATED.method,  # type: ignore[assignment] # one of them
     weights: Weights = AGGREGATED.weights,  # type: ignore[assignment] # one of them
-    seed: Annotated[
-        int | None, typer.Option(min=0, help="Random seed, to repeat an answer exactly; default: random.")
-    ] = None,
-    max_tokens: Annotated[
-        int, typer.Option(min=1, max=MAX_TOKENS, help="Longest answer, in tokens.")
-    ] = DRAWN.max_tokens,
-    temperature: Annotated[
-        float, typer.Option(min=0, max=10, help="Sampling temperature; 0 is greedy.")
-    ] = DRAWN.temperature,
-    top_p: Annotated[
-        float, typer.Option(help="Sample from the likeliest tokens with this total probability.")
-    ] = DRAWN.top_p,
+    seed: Seed = None,
+    max_tokens: MaxTokens = DRAWN.max_tokens,
+    temperature: Temperature = DRAWN.temperature,
+    top_p: TopP = DRAWN.top_p,
     documents: Documents = ASKED.documents,
     within: Within = None,
     unknown: Known = ASKED.unknown,
@@ -112,9 +111,7 @@ def ask(
     require_cloud: Required = False,
     members: With = "",
     to: To = "",
-    pace: Annotated[
-        float, typer.Option(min=0, max=10_000, help="Print this many tokens a second, evenly; 0: as they come.")
-    ] = 0.0,
+    pace: Pace = 0.0,
     timeout: Annotated[float, typer.Option(min=0.1, help="Give up after this many seconds.")] = ASKED.deadline_s,
     sources: Sources = "yes",
     quote: Quote = False,

@@ -135,7 +135,7 @@ class Ready(Message, frozen=True):
 
 
 class PromptProgress(Message, frozen=True):
-    """Progress while the leader waits: this side has read the fraction `read` of its prompt, and drafts once that is 1.
+    """Progress report to the leader: the sender has read the fraction `read` of its prompt, and drafts once it is 1.
 
     `left_s` is how long the rest is expected to take at the measured pace; 0 while no pace is known.
     """

@@ -56,7 +56,7 @@ Share = Annotated[float, Meta(ge=0)]
 
 
 class Origin(Record, frozen=True):
-    """A passage and its share of an answer: its part in the probability of the chosen tokens, their mean.
+    """A passage and its share of an answer: its mean part in the probability of each token of the answer.
 
     Without a document it is the sum of all passages of a side that did not report theirs. `device` is
     another device that has sent the passage, empty for a side's own; `subgraph` and `score` are as in a Passage.

@@ -98,7 +98,10 @@ class Talk(Protocol):
         *,
         parts: Probabilities | None = None,
     ) -> Effects:
-        """Take the own distribution of `step` after `prefix` and return the effects; `parts` are its rows'."""
+        """Add this side's next-token distribution of `step` after `prefix`, and return what follows.
+
+        `parts` are the distributions of its passages.
+        """
 
     def add_likelihoods(self, logs: NDArray[np.float64]) -> None:
         """Add how likely the own passages make the question's tokens, [tokens], before the first own draft."""

@@ -134,7 +134,7 @@ class Follower:
         """Do nothing: a device that is back opens the session again."""
 
     def due_s(self) -> float:
-        """Return when to report progress to the device: every `REPORT_S` seconds while this side is busy."""
+        """Return the monotonic time of the next progress report, every `REPORT_S` seconds while busy; else infinity."""
         return self._report_at_s if self._drafter.is_busy else inf
 
     def tick(self, now: float) -> None:

@@ -185,7 +185,7 @@ class Completer:
         self._compute.prefill(read(self._second, ids), self._reading, done)
 
     def close(self) -> None:
-        """Compute nothing more, and free the rows."""
+        """Stop computing, and free this text's rows of keys and values."""
         self._stop()
         self._next, self._is_read = None, False
         if self._reading is not None:

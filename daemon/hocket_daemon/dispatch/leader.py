@@ -78,7 +78,7 @@ class Leader(Leading):
     # --- what the writers tell
 
     def receive(self, message: Message) -> None:
-        """Take a message of the cloud. Raises BadMessage for an impossible one, and goes on without the cloud."""
+        """Handle a message from the cloud. If it does not fit the state, leave the cloud and raise BadMessage."""
         if self.closed or self._cloud is None:
             return
         try:

@@ -42,7 +42,7 @@ class Contents(NamedTuple):
 def in_passes(
     rows: Sequence[int], tokens: Sequence[list[int]], max_tokens: int, given: Sequence[list[int]] = ()
 ) -> Iterator[Segment]:
-    """Yield segments that append `tokens[i]` to row i, row after row, with at most `max_tokens` tokens each."""
+    """Yield the forward passes that append `tokens[i]` to row i, in order, with at most `max_tokens` tokens a pass."""
     segment, room = Segment([], [], given=[]), max_tokens
     for row, ids, following in zip(rows, tokens, given or [[]] * len(rows), strict=True):
         at = 0

@@ -64,7 +64,7 @@ def may_make_code() -> bool:
 
 
 def pack(model: nn.Module) -> str:
-    """Pack the layers of `model`, which can no longer be trained or saved then; none where oneDNN is missing.
+    """Pack the linear layers of `model` for oneDNN, if it is there; the model cannot be trained or saved afterwards.
 
     Returns a line about the layers that could not be packed; empty where there are none.
     """

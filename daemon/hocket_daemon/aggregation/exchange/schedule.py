@@ -41,7 +41,7 @@ def latency(c_dec_l: float, c_dec_r: float, rtt: float, alpha_r: float) -> float
 
 
 def latency_difference(c_dec_l: float, c_dec_r: float, rtt: float, alpha_l: float, alpha_r: float) -> float:
-    """Return ΔZ = Z^l − Z^r of Eq. 8, by regions of c_dec^l; positive where side r had better aggregate."""
+    """Return ΔZ = Z^l − Z^r (DRAGON Eq. 8) in seconds; it is positive where side r should aggregate."""
     j = c_dec_r - c_dec_l
     if c_dec_l <= c_dec_r - rtt:
         return (1 - alpha_r) * rtt

@@ -74,7 +74,7 @@ def unreadable(folder: Path, why: str) -> BadConfiguration:
 
 
 def has_gpu() -> bool:
-    """Tell whether torch finds a GPU; it is not asked, which takes seconds, where the kernel knows of none."""
+    """Tell whether torch finds a GPU. Where the kernel lists none, torch is not loaded, which would take seconds."""
     if not Path("/dev/nvidiactl").exists() and not Path("/dev/kfd").exists():
         return False
     import torch

@@ -284,7 +284,7 @@ def read_text(model: LanguageModel, text: str, *, task: Task, room: int, prefix:
 
 
 def metered(passes: Prefill[T], seen: Callable[[int], None]) -> Prefill[T]:
-    """Yield the same passes, and call `seen` with the tokens of each, over all rows: reading may be given up midway."""
+    """Yield `passes`, calling `seen` with the tokens of each, so that the count is right if reading is cancelled."""
     try:
         segment = next(passes)
         while True:

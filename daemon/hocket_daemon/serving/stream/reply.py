@@ -266,7 +266,7 @@ class Reply:
     def add(
         self, token: int, source: Source, ranking: Ranking = UNRANKED, shares: Callable[[int], list[float]] = unshared
     ) -> Finish | None:
-        """Add the next token of the answer and how likely it was; return how the answer ends, if it ends with it.
+        """Add the next token of the answer and its probability; return the finish reason if this token ends it.
 
         `shares` gets the number of reported places, and returns their shares and that of what is elsewhere.
         """

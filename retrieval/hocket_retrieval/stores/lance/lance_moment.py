@@ -104,7 +104,7 @@ class LanceMoment:
         return dict(islice(_best(rows, rows["_score"].to_numpy()).items(), limit))
 
     def frequency(self, word: str, limit: int) -> int:
-        """Return how many chunks have a word of `telling_words`, counted up to `limit`."""
+        """Return how many chunks contain `word`, which is one of `telling_words`; counting stops at `limit`."""
         return int(self._with_word(word, limit, "id").num_rows)
 
     def documents_with(self, one: str, other: str) -> list[str]:

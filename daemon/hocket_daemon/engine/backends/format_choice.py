@@ -69,7 +69,7 @@ def unreadable(folder: Path, why: str) -> BadConfiguration:
     """Return the error for a folder that lacks what is to be read, with how to get it."""
     return BadConfiguration(
         f"the model in {folder} cannot be read: {why}",
-        "run: hocket model get NAME --float, with its name; or leave [model] dtype at auto",
+        "run: hocket model get NAME --float (NAME: the model's name); or remove dtype under [model]",
     )
 
 

@@ -244,7 +244,7 @@ def _peer(key: str, at: str, may: str) -> Peer:
     if at:
         named |= {"dial"}
     elif "dial" in named:
-        raise BadRequest("'dial' needs an address", "add --at ENDPOINT, or leave it out")
+        raise BadRequest("'dial' needs an address", "add --at ENDPOINT, or leave out 'dial'")
     return Peer(key, at, named or Peer(key).rights)
 
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from hocket_lab.reporting.imports import imported
+
 ROOT = Path(__file__).parents[1]
 PACKAGES = (
     *("hocket_bus", "hocket_client", "hocket_gateway", "hocket_retrieval", "hocket_daemon", "hocket_tools"),
@@ -98,26 +100,15 @@ def module_of(path: Path) -> str:
 
 
 def imports(path: Path, modules: set[str]) -> set[str]:
-    """Which of `modules` a file names in an import, wherever it stands: in a function or for the type checker, too."""
+    """Return those of `modules` that a file imports, wherever that stands: in a function or for the type checker, too."""
     found: set[str] = set()
-    for node in nodes(path):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            source = _source(path, node)
-            full = {f"{source}.{alias.name}" for alias in node.names}
-            found |= full & modules
-            if not full <= modules:
-                found.add(source)
+    package = module_of(path) if path.name == "__init__.py" else module_of(path).rpartition(".")[0]
+    for source, names in imported(nodes(path), package):
+        full = {f"{source}.{name}" for name in names}
+        found |= full & modules
+        if not names or not full <= modules:
+            found.add(source)
     return found & modules
-
-
-def _source(path: Path, node: ast.ImportFrom) -> str:
-    if not node.level:
-        return node.module or ""
-    package = module_of(path).split(".")
-    up = node.level - (path.name == "__init__.py")
-    return ".".join(package[: len(package) - up] + ([node.module] if node.module else []))
 
 
 def circles(paths: Iterable[Path]) -> list[set[str]]:

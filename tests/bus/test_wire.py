@@ -30,7 +30,7 @@ def test_decoding_inverts_encoding(message: Message) -> None:
 
 
 def test_bytes_that_an_earlier_program_of_this_protocol_sent_are_read_and_written_alike() -> None:
-    """One or two messages of each kind, recorded: a daemon is upgraded while its peers are not.
+    """Read and write recorded messages of each kind: a daemon is upgraded while its peers are not.
 
     With another protocol version they are recorded anew; until then a changed byte breaks running pairs.
     """

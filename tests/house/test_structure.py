@@ -29,7 +29,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 
 def test_no_folder_is_crowded() -> None:
-    """Of the program, of its tests, and of what trains its models."""
+    """Count the files of the program, of its tests, and of what trains its models."""
     others = [path for folder in ("tests", "models") for path in house.ROOT.glob(f"{folder}/**/*.py")]
     assert house.crowded([*FILES, *others], MOST_FILES) == {}
 

@@ -84,7 +84,7 @@ def test_a_part_is_a_folder_a_file_or_a_pattern(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def modules() -> Modules:
-    """Those of this checkout."""
+    """Return the modules of this checkout."""
     return Modules(ROOTS)
 
 

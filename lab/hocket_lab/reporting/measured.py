@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 import hocket_lab
+from hocket_lab.reporting.imports import imported
 
 PREFIX = "hocket_"
 STARTED = {  # programs that a module runs as processes of their own
@@ -40,10 +41,10 @@ class Modules:
     def reached(self, command: str) -> set[str]:
         """Return the modules that a command measures; all of them where it is no benchmark's."""
         begun = self._begun(command)
-        return self.closure(begun, without=REPORTING) if begun else set(self.paths)
+        return self.closure(begun, without=(REPORTING,)) if begun else set(self.paths)
 
-    def closure(self, modules: Sequence[str], without: str = "-") -> set[str]:
-        """Return these modules and all that they lead to, without those whose names begin so."""
+    def closure(self, modules: Sequence[str], without: tuple[str, ...] = ()) -> set[str]:
+        """Return these modules and all that they lead to, but for modules whose names begin with one of `without`."""
         waiting, seen = list(modules), set[str]()
         while waiting:
             module = waiting.pop()
@@ -79,20 +80,10 @@ def module_of(benchmark: str) -> str:
 
 @cache  # a file is read once, by whichever of several questions comes first
 def _named(module: str, path: Path) -> frozenset[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    """Return what a module's imports may name: modules, and names in them."""
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    return frozenset(name for node in ast.walk(tree) for name in _imported(node, package))
-
-
-def _imported(node: ast.AST, package: str) -> Iterator[str]:
-    """Yield what an import may name: modules, and names in them."""
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-    elif isinstance(node, ast.ImportFrom):
-        above = package.split(".")[: package.count(".") + 2 - node.level] if node.level else []
-        source = ".".join([*above, *([node.module] if node.module else [])])
-        yield source
-        yield from (f"{source}.{alias.name}" for alias in node.names)
+    found = list(imported(ast.walk(ast.parse(path.read_text(encoding="utf-8"))), package))
+    return frozenset(name for source, names in found for name in (source, *(f"{source}.{each}" for each in names)))
 
 
 def _module(package: str, path: Path) -> str:

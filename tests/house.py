@@ -100,7 +100,7 @@ def module_of(path: Path) -> str:
 
 
 def imports(path: Path, modules: set[str]) -> set[str]:
-    """Return those of `modules` that a file imports, wherever that stands: in a function or for the type checker, too."""
+    """Return those of `modules` that a file imports: in a function or for the type checker, too."""
     found: set[str] = set()
     package = module_of(path) if path.name == "__init__.py" else module_of(path).rpartition(".")[0]
     for source, names in imported(nodes(path), package):

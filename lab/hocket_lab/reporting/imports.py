@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 def imported(nodes: Iterable[ast.AST], package: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield each imported module with the names that are taken from it, which may be modules, too.
 
-    `nodes` are those of a module in `package`, against which relative imports are resolved. `import a.b` takes no names.
+    `nodes` are those of a module in `package`, against which relative imports are resolved.
+    `import a.b` takes no names.
     """
     for node in nodes:
         if isinstance(node, ast.Import):

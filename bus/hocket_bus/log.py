@@ -29,7 +29,7 @@ def setup(level: Level = "info", style: Format = "auto") -> None:
     colours = sys.stderr.isatty()
     people = style == "people" or (style == "auto" and colours)
     written: list[structlog.typing.Processor] = (
-        [structlog.dev.ConsoleRenderer(colors=colours)]
+        [structlog.dev.ConsoleRenderer(colors=colours, exception_formatter=structlog.dev.plain_traceback)]
         if people
         else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
     )

@@ -17,7 +17,6 @@ from hocket_bus.messages import Begin
 from hocket_bus.wire import decode, encode
 from hocket_daemon.aggregation.dialogue import Dialogue, Effects
 from hocket_daemon.aggregation.exchange.sampler import etas, mixture
-from hocket_daemon.aggregation.group.group_dialogue import GroupDialogue
 from hocket_daemon.aggregation.group.group_member import GroupMember, Patience
 from hocket_daemon.aggregation.weights.likelihood_ratio import advantages, steps_of
 from hocket_daemon.aggregation.weights.relevance import weighed_by
@@ -87,7 +86,7 @@ class GroupWorld:
         most = 120 if breaks else 30
         begin = opening(seed, rng, "coupled", most_tokens=most, weights="likelihood", relevance_temperature=0.05)
         self.begin = msgspec.structs.replace(begin, reweigh_every=rng.choice([1, 4, 16]))
-        self.leader = GroupDialogue(self.begin, guard="off", most_say=MOST_SAY, vocabulary=VOCABULARY)
+        self.leader = Dialogue("device", self.begin, judges="leader", most_say=MOST_SAY, vocabulary=VOCABULARY)
         self.leader.add_likelihoods(likelihoods(LEADER, seed))
         self.leader.exchange.window = rng.randint(1, 8)
         self.decode_s, self.busy, self.ids = rng.uniform(0.001, 0.05), False, list[int]()
@@ -109,6 +108,11 @@ class GroupWorld:
 
     def at(self, time_s: float, action: Callable[[], None]) -> None:
         heapq.heappush(self.events, (time_s, next(self.order), action))
+
+    @property
+    def roster(self) -> list[tuple[str, ...]]:
+        """Who took part beside the asked device, by step."""
+        return [tuple(trace.others) for trace in self.leader.exchange.traces]
 
     def run(self) -> None:
         self.work_near()
@@ -138,19 +142,17 @@ class GroupWorld:
             self.send(name, "there", message)
 
     def changed(self) -> None:
-        self.leader.exchange.present = {name for name, each in self.near.items() if each.awaited}
-        self.take_near(self.leader.advance())
+        self.take_near(self.leader.set_present(name for name, each in self.near.items() if each.awaited))
 
     def take_near(self, effects: Effects) -> None:
         self.ids += [each.token for each in effects.confirmed]
         exchange = self.leader.exchange
         for each in effects.confirmed:
             behind = exchange.confirmed.at(each.step)
-            self.unneeded += sum((name, each.step, behind) not in self.drafted for name in exchange.roster[each.step])
-        if effects.confirmed:
-            for name, each in self.near.items():
-                if each.state != "gone":
-                    self.send(name, "there", self.leader.word(name, effects.confirmed[0].step))
+            there = exchange.traces[each.step].others
+            self.unneeded += sum((name, each.step, behind) not in self.drafted for name in there)
+        for name, message in effects.send:
+            self.send(name, "there", message)
         lacking, step = exchange.lacking(), len(exchange.confirmed)
         for name, each in self.near.items():
             each.on_lacking(self.now, step if name in lacking else None)
@@ -183,13 +185,10 @@ class GroupWorld:
         elif isinstance(message, wire.Ready):
             self.near[name].on_ready()
             self.changed()
-        elif not self.leader.is_current(name, message):  # type: ignore[arg-type]
-            return
-        elif isinstance(message, wire.Sync):
-            self.send(name, "there", self.leader.word(name, 0))
-        elif isinstance(message, wire.Draft):
-            self.drafted.add((name, message.step, message.prefix))
-            self.take_near(self.leader.draft(name, message))
+        else:
+            if isinstance(message, wire.Draft) and self.leader.is_current(name, message):
+                self.drafted.add((name, message.step, message.prefix))
+            self.take_near(self.leader.receive(message, name))  # type: ignore[arg-type]
 
     # --- the members, as Follower carries it out
 
@@ -228,7 +227,7 @@ class GroupWorld:
         self.send(name, "here", said)
 
     def take_far(self, name: str, effects: Effects) -> None:
-        for message in effects.send:
+        for _, message in effects.send:
             self.send(name, "here", message)
         self.work_far(name)
 
@@ -288,7 +287,7 @@ def check(seed: int, members: int, *, breaks: bool = False) -> GroupWorld:
     world.run()
     exchange = world.leader.exchange
     assert world.ids == exchange.confirmed.ids
-    assert world.ids == reference(world.begin, seed, exchange.roster), f"seed {seed}"
+    assert world.ids == reference(world.begin, seed, world.roster), f"seed {seed}"
     for each in world.remote.values():  # nobody is ahead of the device's word
         if each.dialogue is not None:
             theirs = each.dialogue.exchange.confirmed.ids

@@ -17,6 +17,7 @@ from hocket_bus import messages as wire
 from hocket_bus.messages import Begin, Prompt, Sampling
 from hocket_bus.wire import decode, encode
 from hocket_daemon.aggregation.dialogue import Dialogue, Effects
+from hocket_daemon.aggregation.dialogues import dialogue_type
 from hocket_daemon.aggregation.exchange.sampler import device_part, eta_device, target
 from hocket_daemon.aggregation.paper import independent
 from hocket_daemon.aggregation.paper.aggregator import AggregatorExchange
@@ -144,7 +145,9 @@ class World:
         shares = {"device": shares_drafts, "cloud": True}
         self.nodes = {
             side: Node(
-                Dialogue(side, self.begin, partial(scheduler, aggregating), shares_drafts=shares[side]),
+                dialogue_type(aggregation)(
+                    side, self.begin, partial(scheduler, aggregating), shares_drafts=shares[side]
+                ),
                 lambda s=side: speed[s] * rng.uniform(0.5, 1.5),
             )
             for side in shares
@@ -208,7 +211,7 @@ class World:
         node = self.nodes[side]
         node.ids += [confirmed.token for confirmed in turn.confirmed]
         node.sources += [confirmed.source for confirmed in turn.confirmed]
-        for message in turn.send:
+        for _, message in turn.send:
             self.send(side, message)
         self.work(side)
 

@@ -18,14 +18,10 @@ def test_ids_are_those_of_one_process_that_holds_all_distributions(members: int)
     for seed in range(12):
         world = check(seed, members)
         unneeded += world.unneeded
-        exchange = world.leader.exchange
-        for trace, parts, accepted, present in zip(
-            exchange.traces, exchange.parts, exchange.accepted, exchange.roster, strict=True
-        ):
-            assert trace.part + sum(parts.values()) == pytest.approx(1.0)
-            assert set(parts) == set(present)
-            assert accepted <= {LEADER, *present}
-        assert {len(each) for each in exchange.roster} == {members}
+        for trace in world.leader.exchange.traces:
+            assert trace.part + sum(trace.others.values()) == pytest.approx(1.0)
+            assert trace.drafted <= {LEADER, *trace.others}
+        assert {len(each) for each in world.roster} == {members}
     assert unneeded
 
 
@@ -33,7 +29,7 @@ def test_ids_are_those_of_one_process_that_holds_all_distributions(members: int)
 def test_breaks_and_kills_change_no_token_but_by_the_recorded_members() -> None:
     """Members that come late, fall silent, lose messages or forget the session are out, and come back at a prefix."""
     worlds = [check(seed, 1 + seed % 4, breaks=True) for seed in range(1000, 1040)]
-    rosters = [world.leader.exchange.roster for world in worlds]
+    rosters = [world.roster for world in worlds]
     assert any(len(set(roster)) > 2 for roster in rosters), "nobody has left and come back"
     assert any(not all(roster) for roster in rosters), "the device was never alone"
     assert any(name not in world.killed and comes_back(world, name) for world in worlds for name in world.remote)
@@ -43,7 +39,7 @@ def test_breaks_and_kills_change_no_token_but_by_the_recorded_members() -> None:
 
 def comes_back(world: GroupWorld, name: str) -> bool:
     """Whether a member had part, had none, and had part again."""
-    turns = [there for there, _ in groupby(name in present for present in world.leader.exchange.roster)]
+    turns = [there for there, _ in groupby(name in present for present in world.roster)]
     return turns[-3:] == [True, False, True]
 
 

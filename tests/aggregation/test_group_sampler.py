@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from hocket_daemon.aggregation.exchange.exchange import Draft, SessionTerms
+from hocket_daemon.aggregation.exchange.exchange import Exchange
+from hocket_daemon.aggregation.exchange.parties import LEADER, Parties
 from hocket_daemon.aggregation.exchange.sampler import MIN_OF_DEVICE, eta_device, etas, foregone, mix, mixture
-from hocket_daemon.aggregation.group.group_exchange import GroupExchange
+from hocket_daemon.aggregation.exchange.session_terms import Draft, SessionTerms
 from hocket_daemon.aggregation.weights.likelihood_ratio import advantages, likelihood_ratio
 from hocket_daemon.engine.sampling.distribution import Distribution
 from hocket_daemon.engine.sampling.drawing import Rule, draw
@@ -149,21 +150,16 @@ def test_acceptance_falls_as_shares_are_split() -> None:
 def test_members_are_compared_by_the_question_where_the_asked_device_has_no_passage() -> None:
     """Its log h is None, and it has told nothing: the others weigh as among themselves."""
     rng = np.random.default_rng(3)
-    terms = SessionTerms(bytes(16), Rule(1, **PLAIN), "coupled", frozenset(), 4)
-    exchange = GroupExchange(terms, 1.0)
+    terms = SessionTerms(bytes(16), Rule(1, **PLAIN), "coupled", frozenset(), 4, judges="leader")
     told = {"ben": [40, 90, 20], "carl": [4000, 9000, 7000]}
-    for name, likelihoods in told.items():
-        exchange.present.add(name)
-        exchange.add_likelihoods(name, likelihoods)
+    parties = Parties(LEADER, terms, told)
     law = random_distribution(rng, np.arange(9), 1.0)
-    at = exchange.confirmed.digest
-    for name in told:
-        exchange.add_draft(name, Draft(0, at, 0, law, 1.0, 0.0))
-    own = Draft(0, at, 0, law, None, 0.0)
-    exchange._note_weights(0)
-    shares = {part.name: part.eta for part in exchange._weighed(0, own)}
+    for name, likelihoods in told.items():
+        parties.add_likelihoods(name, likelihoods)
+        parties.add_draft(name, Draft(0, 7, 0, law, 1.0, 0.0), 0)
+    shares = {part.name: part.eta for part in parties.weighed(Draft(0, 7, 0, law, None, 0.0))}
     more = advantages(list(told.values()))
-    assert [shares[name] for name in ("", "ben", "carl")] == etas([None, 1.0 + more[0], 1.0 + more[1]])
+    assert [shares[name] for name in (LEADER, "ben", "carl")] == etas([None, 1.0 + more[0], 1.0 + more[1]])
     assert shares["ben"] > 10 * shares["carl"]
 
 
@@ -206,8 +202,9 @@ class Voted:
 
     def __init__(self, *, log_h: float, reweigh_every: int | None = None, **terms: object) -> None:
         given = {"session": b"s" * 16, "rule": GREEDY, "method": "coupled", "eos": frozenset(), "max_tokens": 40}
-        self.exchange = GroupExchange(SessionTerms(**given | terms), 0.8, reweigh_every)  # type: ignore[arg-type]
-        self.exchange.present = {"ben"}
+        given |= {"judges": "leader", "most_say": 0.8, "reweigh_every": reweigh_every, "shares_drafts": False}
+        self.exchange = Exchange("device", SessionTerms(**given | terms))  # type: ignore[arg-type]
+        self.exchange.parties.set_present({"ben"})
         self._log_h = log_h
 
     def own(self, token: int) -> list[int]:
@@ -219,7 +216,7 @@ class Voted:
         """His draft of the next step."""
         exchange = self.exchange
         draft = Draft(len(exchange.confirmed), exchange.confirmed.digest, token, certain(token), self._log_h, 0.01)
-        exchange.add_draft("ben", draft)
+        exchange.add_draft("ben", draft, 0, 0)
         return [each.token for each in exchange.advance()]
 
 
@@ -229,13 +226,13 @@ def test_a_draft_that_cannot_change_the_token_is_not_waited_for() -> None:
     assert voted.own(5) == []
     assert voted.bens(6) == [5]
     assert [voted.own(token) for token in (7, 8)] == [[7], [8]]
-    assert voted.exchange.roster == [("ben",)] * 3
-    assert [parts["ben"] for parts in voted.exchange.parts[1:]] == [0.0, 0.0]
+    assert [set(trace.others) for trace in voted.exchange.traces] == [{"ben"}] * 3
+    assert [trace.others["ben"] for trace in voted.exchange.traces[1:]] == [0.0, 0.0]
     assert [trace.part for trace in voted.exchange.traces[1:]] == [1.0, 1.0]
     assert voted.exchange.lacking() == set()
     assert voted.bens(9) == []
     assert voted.own(9) == [9]
-    assert voted.exchange.accepted[3] == {"", "ben"}
+    assert voted.exchange.traces[3].drafted == {LEADER, "ben"}
 
 
 @pytest.mark.parametrize(
@@ -260,5 +257,5 @@ def test_who_is_weighed_again_is_waited_for() -> None:
     assert [voted.own(token) for token in range(6, 12)] == [[6], [7], [8], [9], [10], []]  # 0 to 5 by the question
     assert voted.bens(11) == [11]
     assert voted.own(12) == [12]
-    voted.exchange.forget("ben")
+    voted.exchange.parties.forget("ben")
     assert voted.own(13) == []

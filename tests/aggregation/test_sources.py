@@ -9,10 +9,12 @@ import pytest
 from hocket_bus import wire
 from hocket_bus.errors import BadMessage
 from hocket_bus.messages import Passage, Place, Side
-from hocket_daemon.aggregation.exchange.exchange import Draft, Exchange, SessionTerms
+from hocket_daemon.aggregation.exchange.exchange import Exchange
 from hocket_daemon.aggregation.exchange.sampler import device_part, mix
+from hocket_daemon.aggregation.exchange.session_terms import Draft, SessionTerms
 from hocket_daemon.engine.sampling.drawing import Rule
 from hocket_daemon.engine.sampling.heads import Heads, Made, made, within
+from hocket_daemon.privacy.history import CLOUD
 from hocket_daemon.serving.records import sources
 from hocket_daemon.serving.records.sources import (
     PeerSources,
@@ -186,8 +188,8 @@ def test_a_draft_that_is_kept_for_the_other_side_keeps_no_rows() -> None:
     exchange = Exchange("device", SessionTerms(bytes(16), Rule(1, 1.0, 1.0), "coupled", frozenset(), 30))
     own, remote, start = said(*side(rng, 3)), said(*side(rng, 3)), exchange.confirmed.digest
     exchange.add_own(0, start, own.distribution, 0.0, 0.0, parts=own.parts)
-    exchange.add_remote(Draft(0, start, 1, remote.distribution, 0.0, 0.0), 0, start)
+    exchange.add_draft(CLOUD, Draft(0, start, 1, remote.distribution, 0.0, 0.0), 0, start)
     (confirmed,) = exchange.advance()
     (_,) = exchange.drafts_from(0)
-    assert not exchange._parts
+    assert not exchange._rows
     assert exchange.traces[0].rows == pytest.approx(within(own, confirmed.token))

@@ -6,8 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket_daemon.aggregation.exchange.exchange import Draft, Exchange, SessionTerms
+from hocket_daemon.aggregation.exchange.exchange import Exchange
 from hocket_daemon.aggregation.exchange.lookahead import INTERRUPTION_S, MAX_LOOKAHEAD, draft_window, pays_ahead
+from hocket_daemon.aggregation.exchange.parties import LEADER
+from hocket_daemon.aggregation.exchange.session_terms import Draft, SessionTerms
 from hocket_daemon.aggregation.paper.aggregator import AggregatorExchange
 from hocket_daemon.engine.sampling.distribution import truncate
 from hocket_daemon.engine.sampling.drawing import Rule
@@ -41,11 +43,11 @@ def test_nothing_is_kept_of_steps_that_no_draft_can_be_of_yet_or_ever() -> None:
     terms = SessionTerms(bytes(16), Rule(1, 1.0, 1.0), "coupled", frozenset(), 4096)
     exchange = Exchange("cloud", terms)
     for step in range(4096):
-        exchange.add_remote(Draft(step, 0, 1, truncate(np.ones(4, np.float32) / 4, 1.0), None, 0.01), 0, 0)
-    assert 2 * MAX_LOOKAHEAD <= len(exchange._remote) < 200
+        exchange.add_draft(LEADER, Draft(step, 0, 1, truncate(np.ones(4, np.float32) / 4, 1.0), None, 0.01), 0, 0)
+    assert 2 * MAX_LOOKAHEAD <= len(exchange.parties._of(LEADER).drafts) < 200
     for first in range(0, 1 << 20, 1 << 12):
         exchange.add_target(first, [1] * (1 << 12), 0)
-    assert len(exchange._word) == 4096
+    assert len(exchange._targets) == 4096
 
 
 def test_independent_sides_that_are_near_wait_for_each_other() -> None:

@@ -46,6 +46,23 @@ def test_people_get_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert any("ValueError" in line for line in lines)
 
 
+@pytest.mark.parametrize("style", ["people", "json"])
+def test_a_traceback_shows_no_values(style: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A question, a passage or a distribution that a failing function holds is not for the journal."""
+    setup("info", style)  # type: ignore[arg-type]
+
+    def answer(question: str) -> None:
+        raise KeyError(len(question))
+
+    try:
+        answer(f"the code is {4700 + 11}")
+    except KeyError:
+        structlog.get_logger("test").exception("failed")
+    written = capsys.readouterr().err
+    assert "in answer" in written
+    assert "4711" not in written
+
+
 @pytest.mark.parametrize("key", ["log_level", "log_format"])
 def test_a_word_that_is_none_is_refused(key: str) -> None:
     """At the start, by name of the key."""

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from hocket_bus.errors import BadRequest
 from hocket_bus.messages import WEIGHTS, Begin, Draft, Method, Prompt, Sampling, Target
-from hocket_daemon.aggregation.dialogue import Dialogue
+from hocket_daemon.aggregation.dialogues import dialogue_type
 from hocket_daemon.aggregation.exchange.sampler import MIN_OF_DEVICE, eta_device
 from hocket_daemon.aggregation.steering import LOOSE, STRICT, Bounds, Guard, Steering, guard
 from hocket_daemon.aggregation.weights.relevance import claims
 from hocket_daemon.engine.runtime.likelihood import MAX_TOKENS, MINIMUM
 from hocket_daemon.engine.sampling import distribution as codec
 from hocket_daemon.engine.sampling.distribution import Distribution, truncate
+from hocket_daemon.privacy.history import CLOUD
 from hocket_daemon.serving.search.passage_weights import weigh
 from hocket_daemon.serving.stream.prefix import PrefixChain
 
@@ -53,16 +54,18 @@ class Device:
     """The device's half of a session, and everything that leaves it."""
 
     def __init__(self, opening: Begin, *, drafts: bool, guard: Guard = "leaves") -> None:
-        self.dialogue = Dialogue("device", opening, shares_drafts=drafts, guard=guard, vocabulary=VOCABULARY)
+        self.dialogue = dialogue_type(opening.method)(
+            "device", opening, shares_drafts=drafts, guard=guard, vocabulary=VOCABULARY
+        )
         self.sent: list[object] = []
         self._begin = opening
 
     def drafts(self) -> None:
         exchange = self.dialogue.exchange
-        while (step := exchange.next_step()) is not None and not exchange.steered:
+        while (step := exchange.next_step()) is not None and not exchange.parties.steers:
             drafted = exchange.drafted
             made = self.dialogue.own(step, drafted.digest, private(list(drafted.ids)), 6.0, 0.01)
-            self.sent += made.send
+            self.sent += [message for _, message in made.send]
 
     def hears(self, distribution: Distribution, log_h: float | None = 7.0) -> None:
         exchange = self.dialogue.exchange
@@ -74,7 +77,7 @@ class Device:
             token=int(distribution.ids[0]), log_h=log_h, decode_s=0.01, likelihoods=b"",
             payload=codec.encode(distribution),
         )  # fmt: skip
-        self.sent += self.dialogue.receive(message).send
+        self.sent += [message for _, message in self.dialogue.receive(message).send]
 
     @property
     def told(self) -> list[int]:
@@ -190,7 +193,7 @@ def test_no_token_of_the_value_is_told_where_the_device_keeps_its_drafts(method:
         watches = kind == "leaves"
         device = Device(begin(method, temperature=temperature), drafts=False, guard=kind)
         exchange = device.dialogue.exchange
-        while not exchange.ended and not exchange.steered:
+        while not exchange.ended and not exchange.parties.steers:
             device.drafts()
             at = len(exchange.confirmed)
             forces = at < len(BEGINNING)
@@ -198,8 +201,8 @@ def test_no_token_of_the_value_is_told_where_the_device_keeps_its_drafts(method:
                 Distribution(np.array([BEGINNING[at]]), np.array([9]), 1.0) if forces else FLAT,
                 10.6 if forces else -9.0,
             )
-        assert exchange.steered == watches
-        assert [exchange.take_doubt(), exchange.take_doubt()] == [kind == "warns", False], "said once"
+        assert exchange.parties.steers == ({CLOUD} if watches else set())
+        assert exchange.parties.doubted == ({CLOUD} if kind == "warns" else set())
         assert exchange.confirmed.ids[: len(BEGINNING)] == BEGINNING
         assert any(token in VALUE for token in told(device)) != watches
         if watches:

@@ -13,7 +13,7 @@ from ..serving.mode import Facts, question_of
 from ..serving.records.sources import PeerSources, sourced
 from ..serving.stream.reply import Reply, Sourced
 from .drafter import Drafter
-from .exchange.exchange import Confirmed
+from .exchange.session_terms import Confirmed
 from .partner import Action, GiveUp, GoAlone, Join, Leave, Rejoin, Warn
 
 MAX_EVENTS = 200  # of the link that are kept; a link that breaks all the time breaks alike

@@ -1,12 +1,14 @@
-"""The dialogue of one side with the other in a session: bus messages in, bus messages and confirmed tokens out.
+"""The dialogue of one side with the others in a session: bus messages in, bus messages and confirmed tokens out.
 
-Wraps the exchange with epochs (R6), Sync (R3) and the device's Targets (R4). Pure: no sockets, no models, no clocks.
+Wraps the exchange with epochs (R6), Sync (R3) and the asked device's Targets (R4). Each other party has an epoch of its
+own, which begins with every opening. Pure: no sockets, no models, no clocks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,23 +21,25 @@ from ..engine.sampling import distribution as codec
 from ..engine.sampling.distribution import Distribution
 from ..engine.sampling.drawing import Rule
 from ..engine.sampling.heads import Probabilities
+from ..privacy.history import CLOUD
 from ..serving.records.sources import Lacks, PeerSources, peer_sources, sources_message
-from .exchange.exchange import Confirmed, Draft, Exchange, SessionTerms, Verdict
-from .exchange.schedule import Scheduler, other
-from .paper.aggregator import AggregatorExchange
+from .exchange.exchange import Exchange
+from .exchange.parties import LEADER
+from .exchange.schedule import Scheduler
+from .exchange.session_terms import Confirmed, Draft, Judges, SessionTerms
 from .steering import Guard
 from .weights import likelihood_ratio as ratio
-from .weights.relevance import BY_LIKELIHOOD, claims
+from .weights.relevance import BY_LIKELIHOOD, REWEIGHED, claims
 
 PeerMessage = wire.Draft | Target | Aggregated | Sync
 
 
 @dataclass(slots=True)
 class Effects:
-    """The effects of an event: tokens confirmed, and messages for the other side in the order to send them."""
+    """The effects of an event: tokens confirmed, and messages, each with its recipient, in the order to send them."""
 
     confirmed: list[Confirmed] = field(default_factory=list)
-    send: list[wire.Message] = field(default_factory=list)
+    send: list[tuple[str, wire.Message]] = field(default_factory=list)
 
 
 class DraftReader:
@@ -65,8 +69,20 @@ class DraftReader:
             raise BadRequest("the other side sent a token that this model does not have", "use models of one family")
 
 
+@dataclass(slots=True)
+class _Talk:
+    """The dialogue with one other party."""
+
+    epoch: int
+    drafts: int = 0  # that it has sent
+    asked: bool = False  # cloud: out of step, and waiting for the device's target
+    has_likelihoods: bool = False  # of the own passages, as they were sent with a draft
+
+
 class Dialogue:
-    """The state that one side keeps of its dialogue."""
+    """The state that one side keeps of its dialogue with all others."""
+
+    exchange_type: ClassVar[type[Exchange]] = Exchange
 
     def __init__(
         self,
@@ -74,35 +90,93 @@ class Dialogue:
         begin: Begin,
         scheduler: Callable[[], Scheduler] = Scheduler,
         *,
+        judges: Judges = "both",
         shares_drafts: bool = True,
         guard: Guard = "off",
+        most_say: float = 1.0,
         vocabulary: int = codec.VOCABULARY_LIMIT,
     ) -> None:
         """Begin; without `shares_drafts` the device's drafts stay there: it aggregates alone and sends targets only.
 
-        `guard` says what it does where the other side steers the answer. `vocabulary` is the number of the model's
+        Where `both` judge, the other side takes part from the beginning, and again as soon as it answers a new epoch.
+        Where the `leader` judges, nobody takes part but who is opened and set present, and no drafts are shared.
+        `guard` says what it does where another party steers the answer. `vocabulary` is the number of the model's
         tokens.
         """
         sampling = begin.sampling
-        rule = Rule(sampling.seed, sampling.temperature, sampling.top_p)
-        kind = AggregatorExchange if begin.method == "independent" else Exchange
-        eos, room = frozenset(begin.eos), sampling.max_tokens
         terms = SessionTerms(
-            begin.session, rule, begin.method, eos, room, scheduler, shares_drafts, guard, sampling.logprobs
+            begin.session,
+            Rule(sampling.seed, sampling.temperature, sampling.top_p),
+            begin.method,
+            frozenset(begin.eos),
+            sampling.max_tokens,
+            scheduler,
+            shares_drafts and judges == "both",
+            guard,
+            sampling.logprobs,
+            judges,
+            most_say,
+            begin.reweigh_every if begin.weights in REWEIGHED else None,
         )
-        self.exchange: Exchange = kind(side, terms)
-        self.epoch = begin.epoch
-        self._asked = False  # cloud: out of step, and waiting for the device's word
-        self.remote_drafts = 0
+        self.exchange = self.exchange_type(side, terms)
         self._side = side
+        self._own, self._peer = (LEADER, CLOUD) if side == "device" else (CLOUD, LEADER)
         self._session = begin.session
+        self._judges = judges
         self._reader = DraftReader(begin, vocabulary)
-        self._likelihoods: dict[Side, list[int]] = {}  # of the question's tokens, as each side's passages make them
-        self._sent_likelihood = False  # with a draft, of the own ones
+        self._talks = {self._peer: _Talk(begin.epoch)} if judges == "both" else {}
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of a session of two."""
+        return self.epoch_of(self._peer)
+
+    @property
+    def remote_drafts(self) -> int:
+        """The number of drafts that others have sent."""
+        return sum(talk.drafts for talk in self._talks.values())
+
+    def epoch_of(self, name: str) -> int:
+        """Return a party's epoch."""
+        return self._talks[name].epoch
+
+    def drafts_of(self, name: str) -> int:
+        """Return the number of drafts that have come from one party."""
+        talk = self._talks.get(name)
+        return talk.drafts if talk is not None else 0
+
+    def is_current(self, name: str, message: PeerMessage) -> bool:
+        """Tell whether a message is of the party's current epoch."""
+        return name in self._talks and message.epoch == self._talks[name].epoch
+
+    def open(self, name: str) -> list[wire.Message]:
+        """Begin a party's next epoch; return what to send after its opening, so that it has the answer so far."""
+        talk = self._talks.get(name)
+        self._talks[name] = _Talk(0) if talk is None else _Talk(talk.epoch + 1, talk.drafts)
+        self.exchange.parties.forget(name)
+        begins = talk is None and not len(self.exchange.confirmed)
+        return [] if begins else [self._sync(name), self.target(name, 0)]
+
+    def rejoin(self) -> Effects:
+        """Open a new epoch with a cloud that is back; its Sync ends the solo steps (R6)."""
+        name = self._peer
+        self._begin_epoch(name, self.epoch + 1, len(self.exchange.confirmed))
+        return Effects(send=[(name, self._sync(name)), (name, self.target(name, 0))])
+
+    def go_alone(self) -> Effects:
+        """Draw from the device's own distribution, as the cloud is silent, until it answers `rejoin` (R6)."""
+        self.exchange.go_alone(True)
+        return self.advance()
+
+    def set_present(self, names: Iterable[str]) -> Effects:
+        """Set who takes part from the next step on, and confirm what can be confirmed with them."""
+        self.exchange.parties.set_present(names)
+        return self.advance()
 
     def add_likelihoods(self, logs: NDArray[np.float64]) -> None:
         """Add how likely this side's passages make the question's tokens, [tokens], before the first own draft."""
-        self._compare(self._side, ratio.steps_of(logs))
+        if self._reader.compares:
+            self.exchange.parties.add_likelihoods(self._own, ratio.steps_of(logs))
 
     def own(
         self,
@@ -121,60 +195,55 @@ class Dialogue:
         own = self.exchange.add_own(step, prefix, distribution, log_h, decode_s, parts=parts)
         if own is None:
             return Effects()
-        effects = Effects()
-        if self.exchange.sends_drafts and not self.exchange.solo:
-            effects.send.append(self._message(own))
-        return self._advance(effects)
+        sends = self.exchange.sends_drafts and not self.exchange.solo
+        return self._advance(Effects(send=[(self._peer, self._message(own))] if sends else []))
 
-    def receive(self, message: PeerMessage) -> Effects:
-        """Take a message of the other side.
+    def receive(self, message: PeerMessage, name: str | None = None) -> Effects:
+        """Take a message of another party; None: the other side of a session of two.
 
         Raises BadMessage for a distribution that cannot be read, BadRequest for a token that the model does not have
         and for a log h that no scorer gives.
         """
-        effects = Effects()
+        name = self._peer if name is None else name
         if isinstance(message, Sync) and self._side == "cloud" and message.epoch > self.epoch:
-            self._begin_epoch(message.epoch, message.confirmed)
-        if message.epoch != self.epoch:
+            self._begin_epoch(name, message.epoch, message.confirmed)
+        effects = Effects()
+        if not self.is_current(name, message):
             return effects
         if isinstance(message, Sync):
-            self._answer(message, effects)
-        elif isinstance(message, Target):
-            if self._side == "cloud":
-                self._reader.check(message.ids)
-                self._asked = False
-                self.exchange.add_target(message.first, message.ids, message.digest)
-        elif isinstance(message, Aggregated):
-            self._reader.check([message.token])
-            self.exchange.add_verdict(_verdict(message))
-        elif not self.exchange.solo:
-            self._take_draft(message)
+            self._answer(name, message, effects)
+        else:
+            self._take(name, message)
         return self._advance(effects)
 
-    def go_alone(self) -> Effects:
-        """Draw from the device's own distribution, as the cloud is silent, until it answers `rejoin` (R6)."""
-        self.exchange.go_alone(True)
+    def advance(self) -> Effects:
+        """Confirm what can be confirmed now, for instance after a change of who takes part."""
         return self._advance(Effects())
 
-    def rejoin(self) -> Effects:
-        """Open a new epoch with a cloud that is back; its Sync ends the solo steps (R6)."""
-        self._begin_epoch(self.epoch + 1, len(self.exchange.confirmed))
-        return Effects(send=[self._sync(), self._target(0)])
-
-    def unconfirmed_drafts(self) -> list[wire.Message]:
+    def unconfirmed_drafts(self) -> list[tuple[str, wire.Message]]:
         """Return own drafts that are not confirmed, for a cloud that joins late."""
-        return self._drafts_from(len(self.exchange.confirmed))
+        return self._drafts_from(self._peer, len(self.exchange.confirmed))
 
     def shared(self, length: int) -> bool:
-        """Tell whether the other side has a part in any of the first `length` tokens."""
+        """Tell whether anybody else has a part in any of the first `length` tokens."""
         return any(trace.part < 1.0 for trace in self.exchange.traces[:length])
 
-    def rest(self, length: int) -> list[wire.Message]:
-        """Return a Target with those of the first `length` tokens that the other side may not have, if any."""
-        exchange = self.exchange
-        first = min(length, exchange.settled)
-        ids, digest = exchange.confirmed.ids[first:length], exchange.confirmed.at(length)
-        return [Target(session=self._session, epoch=self.epoch, first=first, ids=ids, digest=digest)] if ids else []
+    def rest(self, name: str, length: int) -> list[wire.Message]:
+        """Return a Target with those of the first `length` tokens that a party may not have, if any."""
+        first = min(length, self.exchange.settled(name))
+        return [self.target(name, first, length)] if first < length else []
+
+    def target(self, name: str, first: int, end: int | None = None) -> Target:
+        """Return a Target for a party: the tokens from `first` on, up to `end`, or to the last."""
+        confirmed = self.exchange.confirmed
+        length = len(confirmed) if end is None else end
+        return Target(
+            session=self._session,
+            epoch=self.epoch_of(name),
+            first=first,
+            ids=confirmed.ids[first:length],
+            digest=confirmed.at(length),
+        )
 
     def sources(self, passages: list[Passage], length: int, lacks: Lacks, *, side: Side) -> Sources:
         """Return the sources within this side of the first `length` tokens, as far as they are confirmed here."""
@@ -183,68 +252,79 @@ class Dialogue:
         return sources_message(self._session, confirmed, passages, traces, lacks, side=side)
 
     def peer_sources(self, message: Sources) -> PeerSources | None:
-        """Return what the other side reports of its passages; None where it has other tokens. Raises BadMessage."""
+        """Return what a party reports of its passages; None where it has other tokens. Raises BadMessage."""
         return peer_sources(message, self.exchange.confirmed)
 
-    def _begin_epoch(self, epoch: int, confirmed: int) -> None:
-        self.epoch, self._asked, self._sent_likelihood = epoch, False, False
-        self._likelihoods.pop(other(self._side), None)  # it may have begun anew
-        self.exchange.begin_epoch(confirmed)
+    def _begin_epoch(self, name: str, epoch: int, confirmed: int) -> None:  # noqa: ARG002 - Algorithm 1 needs it
+        """Begin an epoch with a party that may have begun anew; the device has confirmed the first `confirmed`."""
+        self._talks[name] = _Talk(epoch, self._talks[name].drafts)
+        self.exchange.parties.forget_likelihoods(name)
 
-    def _answer(self, sync: Sync, effects: Effects) -> None:
-        if self._side == "device":
-            self.exchange.go_alone(False)
-            effects.send.append(self._target(0))
+    def _answer(self, name: str, sync: Sync, effects: Effects) -> None:
+        if self._side == "cloud":
+            effects.send.append((name, self._sync(name)))
         else:
-            effects.send.append(self._sync())
-        effects.send += self._drafts_from(sync.confirmed)
+            if self._judges == "both":
+                self.exchange.go_alone(False)
+            effects.send.append((name, self.target(name, 0)))
+        effects.send += self._drafts_from(name, sync.confirmed)
 
-    def _drafts_from(self, from_step: int) -> list[wire.Message]:
-        """Return own drafts from a step on, for a side that may have received none before."""
-        self._sent_likelihood = False
+    def _take(self, name: str, message: wire.Draft | Target | Aggregated) -> None:
+        """Take a message that may decide tokens."""
+        if isinstance(message, Target) and self._side == "cloud":
+            self._reader.check(message.ids)
+            self._talks[name].asked = False
+            self.exchange.add_target(message.first, message.ids, message.digest)
+        elif isinstance(message, wire.Draft) and (self._judges == "leader" or not self.exchange.solo):
+            self._take_draft(name, message)
+
+    def _take_draft(self, name: str, message: wire.Draft) -> None:
+        parties = self.exchange.parties
+        draft, likelihoods = self._reader.draft(message), self._reader.likelihoods(message)
+        if likelihoods is not None and self._reader.compares:
+            parties.add_likelihoods(name, likelihoods)
+        if self._reader.compares and draft.log_h is not None and name not in parties.likelihoods:
+            return  # what told them was lost: without them this side would judge otherwise than the other one
+        self.exchange.add_draft(name, draft, message.confirmed, message.digest)
+        self._talks[name].drafts += 1
+
+    def _drafts_from(self, name: str, from_step: int) -> list[tuple[str, wire.Message]]:
+        """Return own drafts from a step on, for a party that may have received none before."""
+        self._talks[name].has_likelihoods = False
         drafts = self.exchange.drafts_from(from_step) if self.exchange.sends_drafts else []
-        return [self._message(own) for own in drafts]
+        return [(name, self._message(own)) for own in drafts]
 
     def _advance(self, effects: Effects) -> Effects:
         first = len(self.exchange.confirmed)
         effects.confirmed = self.exchange.advance()
-        if self.exchange.announces and not self.exchange.solo:
-            effects.send += [self._aggregated(verdict) for verdict in self.exchange.take_verdicts()]
-        elif self._side == "device" and effects.confirmed and self._gives_word():
-            effects.send.append(self._target(first))
-        elif self._side == "cloud" and self.exchange.out_of_step and not self._asked:
-            self._asked = True
-            effects.send.append(self._sync())
-        if self.exchange.steered:
-            effects.send = [message for message in effects.send if not isinstance(message, wire.Draft)]
+        effects.send += self._news(first, effects.confirmed)
+        if self.exchange.parties.steers:
+            effects.send = [each for each in effects.send if not isinstance(each[1], wire.Draft)]
         return effects
 
-    def _gives_word(self) -> bool:
+    def _news(self, first: int, confirmed: Sequence[Confirmed]) -> list[tuple[str, wire.Message]]:
+        """Return what the others are to know of tokens that were confirmed from `first` on."""
+        if self._side == "device":
+            tells = confirmed and self._gives_targets()
+            return [(name, self.target(name, first)) for name in self._talks] if tells else []
+        talk = self._talks[self._peer]
+        if not self.exchange.out_of_step or talk.asked:
+            return []
+        talk.asked = True
+        return [(self._peer, self._sync(self._peer))]
+
+    def _gives_targets(self) -> bool:
         """Tell whether to send a Target: a cloud with both drafts needs none; the next digest checks it (R4)."""
         shared = self.exchange.sends_drafts and not self.exchange.solo
         return not shared or self.exchange.next_step() is None
 
-    def _take_draft(self, message: wire.Draft) -> None:
-        draft, likelihoods = self._reader.draft(message), self._reader.likelihoods(message)
-        if likelihoods is not None:
-            self._compare(other(self._side), likelihoods)
-        if self._reader.compares and draft.log_h is not None and other(self._side) not in self._likelihoods:
-            return  # what told them was lost: without them this side would judge otherwise than the other one
-        self.exchange.add_remote(draft, message.confirmed, message.digest)
-        self.remote_drafts += 1
-
-    def _compare(self, side: Side, likelihoods: list[int]) -> None:
-        self._likelihoods[side] = likelihoods
-        if self._reader.compares and len(self._likelihoods) == 2:
-            self.exchange.likelihood_ratio = ratio.likelihood_ratio(
-                self._likelihoods["device"], self._likelihoods["cloud"]
-            )
-
     def _message(self, own: Draft) -> wire.Draft:
-        likelihood, self._sent_likelihood = None if self._sent_likelihood else self._likelihoods.get(self._side), True
+        talk = self._talks[self._peer]
+        likelihoods = None if talk.has_likelihoods else self.exchange.parties.likelihoods.get(self._own)
+        talk.has_likelihoods = True
         return wire.Draft(
             session=self._session,
-            epoch=self.epoch,
+            epoch=talk.epoch,
             step=own.step,
             prefix=own.prefix,
             confirmed=len(self.exchange.confirmed),
@@ -253,38 +333,9 @@ class Dialogue:
             log_h=own.log_h,
             decode_s=own.decode_s,
             payload=codec.encode(own.distribution),
-            likelihoods=None if likelihood is None else ratio.encode(likelihood),
+            likelihoods=None if likelihoods is None else ratio.encode(likelihoods),
         )
 
-    def _aggregated(self, verdict: Verdict) -> Aggregated:
-        return Aggregated(
-            session=self._session,
-            epoch=self.epoch,
-            step=verdict.step,
-            prefix=verdict.prefix,
-            token=verdict.token,
-            accepted_device=verdict.accepted_device,
-            accepted_cloud=verdict.accepted_cloud,
-            aggregator=verdict.aggregator,
-        )
-
-    def _target(self, first: int) -> Target:
+    def _sync(self, name: str) -> Sync:
         confirmed = self.exchange.confirmed
-        return Target(
-            session=self._session, epoch=self.epoch, first=first, ids=confirmed.ids[first:], digest=confirmed.digest
-        )
-
-    def _sync(self) -> Sync:
-        confirmed = self.exchange.confirmed
-        return Sync(session=self._session, epoch=self.epoch, confirmed=len(confirmed), digest=confirmed.digest)
-
-
-def _verdict(message: Aggregated) -> Verdict:
-    return Verdict(
-        message.step,
-        message.prefix,
-        message.token,
-        message.accepted_device,
-        message.accepted_cloud,
-        message.aggregator,
-    )
+        return Sync(session=self._session, epoch=self.epoch_of(name), confirmed=len(confirmed), digest=confirmed.digest)

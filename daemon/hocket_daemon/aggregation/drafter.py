@@ -21,8 +21,7 @@ from ..engine.runtime.grounded import Grounded
 from ..engine.runtime.likelihood import NO_LIKELIHOODS
 from ..engine.runtime.prompt_meter import PromptMeter
 from ..engine.runtime.sequences import SequenceGroup, read
-from ..engine.sampling.distribution import Distribution
-from ..engine.sampling.heads import Heads, Made, Probabilities, contrast_of, made_of
+from ..engine.sampling.heads import Heads, Made, contrast_of, made_of
 from ..engine.sampling.step_rows import ALL, step_rows
 from ..serving.disclosure import SessionDisclosure
 from ..serving.search.follow_up import Found, search_text
@@ -31,8 +30,8 @@ from ..serving.search.passage_weights import LEAST, explained, weigh
 from ..serving.search.retrieval import NO_PASSAGES
 from ..serving.services import Services
 from ..serving.stream.prefix import PrefixChain
-from .dialogue import Effects
-from .exchange.exchange import Confirmed, Exchange
+from .dialogue import Dialogue, Effects
+from .exchange.session_terms import Confirmed
 from .weights.relevance import BY_LIKELIHOOD, REWEIGHED, compared, query, weighed_by
 
 T = TypeVar("T")
@@ -75,36 +74,6 @@ class DraftingSession(Protocol):
 
     def fail(self, error: HocketError) -> None:
         """End this side's part, which cannot go on."""
-
-
-class Talk(Protocol):
-    """The receiver of the drafts: the dialogue with one other side, or with all members of a group."""
-
-    @property
-    def exchange(self) -> Exchange:
-        """The own half of the draft exchange."""
-
-    @property
-    def remote_drafts(self) -> int:
-        """The number of drafts that others have sent."""
-
-    def own(
-        self,
-        step: int,
-        prefix: int,
-        distribution: Distribution,
-        log_h: float | None,
-        decode_s: float,
-        *,
-        parts: Probabilities | None = None,
-    ) -> Effects:
-        """Add this side's next-token distribution of `step` after `prefix`, and return what follows.
-
-        `parts` are the distributions of its passages.
-        """
-
-    def add_likelihoods(self, logs: NDArray[np.float64]) -> None:
-        """Add how likely the own passages make the question's tokens, [tokens], before the first own draft."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +191,7 @@ class Drafter:
         services: Services,
         begin: Begin,
         session: DraftingSession,
-        dialogue: Talk,
+        dialogue: Dialogue,
         *,
         side: Side,
         find: Find | None = None,

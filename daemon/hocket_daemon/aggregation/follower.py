@@ -21,7 +21,8 @@ from ..serving.search.gatherer import MAX_NOTICES, Gathered, gathering
 from ..serving.services import Services
 from ..serving.stream.support import lacking
 from .answer_summary import of_follower
-from .dialogue import Dialogue, Effects
+from .dialogue import Effects
+from .dialogues import dialogue_type
 from .drafter import Drafter
 from .exchange.lookahead import lookahead
 from .exchange.schedule import Scheduler
@@ -60,7 +61,8 @@ class Follower:
                 gatherer, peer, search_text(begin.prompt), begin.documents, scorer=begin.scorer, take=self._take
             )
         bounds = disclosure.session() if disclosure is not None else None
-        self._dialogue = Dialogue("cloud", begin, scheduler, vocabulary=services.model.vocabulary)
+        begins = dialogue_type(begin.method)
+        self._dialogue = begins("cloud", begin, scheduler, vocabulary=services.model.vocabulary)
         self._drafter = Drafter(services, begin, self, self._dialogue, side="cloud", find=find, disclosure=bounds)
 
     @property
@@ -147,7 +149,7 @@ class Follower:
 
     def act(self, effects: Effects) -> None:
         """Send the messages, and draft on; the device publishes."""
-        for message in effects.send:
+        for _, message in effects.send:
             self._peer.send(message)
         self._report_at_s = time.monotonic() + REPORT_S
         self._drafter.draft_next()

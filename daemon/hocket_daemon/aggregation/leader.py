@@ -41,10 +41,11 @@ from ..serving.services import Services
 from ..serving.sessions.leading import Leading
 from ..serving.stream.reply import Reply, Sourced
 from .answer_summary import AnswerSummary, outcome_of, sources_of
-from .dialogue import Dialogue, Effects
+from .dialogue import Effects
+from .dialogues import dialogue_type
 from .drafter import Drafter
-from .exchange.exchange import Confirmed
 from .exchange.lookahead import MAX_LOOKAHEAD
+from .exchange.session_terms import Confirmed
 from .leader_terms import DOUBTED, NO_CLOUD, STEERED, LeaderTerms, found_in, nothing_found, options_of
 from .partner import Action, GiveUp, GoAlone, Join, Leave, Partner, Rejoin, Warn
 from .patience import longest_wait_s
@@ -153,7 +154,7 @@ class Leader(DraftingLeader):
         super().__init__(services, reply, terms)
         self._options = options_of(reply.ask)
         self._peer = None if self._options.alone else peer
-        self._begun_anew = False
+        self._begun_anew = self._doubted = False
         self._sessions: list[str] = []  # all that it had: one more where it was begun anew
         self._open(scorer)
 
@@ -204,7 +205,7 @@ class Leader(DraftingLeader):
         self._sessions.append(self.id.hex())
         terms = self._terms
         services = self._services
-        self._dialogue = Dialogue(
+        self._dialogue = dialogue_type(self._begin.method)(
             services.side,
             self._begin,
             terms.scheduler,
@@ -325,10 +326,10 @@ class Leader(DraftingLeader):
             self._account.note(self._reply.age_s, action)
             match action:
                 case Join():
-                    self._send(self._opening(), *self._dialogue.unconfirmed_drafts())
+                    self._send(self._opening(), *_messages(self._dialogue.unconfirmed_drafts()))
                 case Rejoin():
                     effects = self._dialogue.rejoin()
-                    effects.send.insert(0, self._opening())
+                    effects.send.insert(0, (CLOUD, self._opening()))
                     self.act(effects)
                 case GoAlone():
                     self._go_alone()
@@ -342,7 +343,7 @@ class Leader(DraftingLeader):
 
     def _go_alone(self) -> None:
         dialogue = self._dialogue
-        if self._partner.exists and dialogue.exchange.pushed:
+        if self._partner.exists and dialogue.exchange.parties.has_pushed(CLOUD):
             self._do(self._partner.part("silent behind a push"))  # or else it would hear all when it is back
         effects = dialogue.go_alone()
         self._look()
@@ -353,7 +354,7 @@ class Leader(DraftingLeader):
         """Send to the other side, which waits, and draft on; then publish what was confirmed, and end."""
         finish, added = self._add(effects.confirmed)
         if finish is None:
-            self._send(*effects.send)
+            self._send(*_messages(effects.send))
             self._drafter.draft_next()
         self._reply.publish()
         self._drafter.count(added)
@@ -361,9 +362,10 @@ class Leader(DraftingLeader):
             self._do(self._partner.on_joint_token(time.monotonic()))
         if finish is not None:
             self._finish(finish)
-        elif self._dialogue.exchange.steered:
+        elif self._dialogue.exchange.parties.steers:
             self._do(self._partner.leave("steered", *STEERED))
-        elif self._dialogue.exchange.take_doubt():
+        elif self._dialogue.exchange.parties.doubted and not self._doubted:
+            self._doubted = True
             self._reply.notice(DOUBTED)
 
     def _opening(self) -> Begin:
@@ -389,7 +391,7 @@ class Leader(DraftingLeader):
         there, dialogue = self._peer is not None and self._peer.up and not self.closed, self._dialogue
         if there and self._partner.together and dialogue.shared(len(self._steps)):
             self._await_sources(finish, time.monotonic() + SOURCES_WAIT_S + self.rtt_s)
-            self._send(*dialogue.rest(len(self._steps)), self._end_message(finish))
+            self._send(*dialogue.rest(CLOUD, len(self._steps)), self._end_message(finish))
             self._drafter.close()
         else:
             self._conclude(finish)
@@ -421,3 +423,8 @@ class Leader(DraftingLeader):
         """Return the record for `hocket explain`; the question stays on the machine where it was asked."""
         facts = self._account.of_leader(self._reply, self._drafter, self._steps, self._known.ready, self.rtt_s)
         return {**facts, "sessions": self._sessions}
+
+
+def _messages(send: Sequence[tuple[str, Message]]) -> list[Message]:
+    """Return the messages alone: in a session of two they have one recipient."""
+    return [message for _, message in send]

@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 from hocket_bus import messages as wire
 from hocket_bus.messages import Begin, Side
 from hocket_daemon.aggregation.dialogue import Dialogue, Effects, PeerMessage
-from hocket_daemon.aggregation.exchange.exchange import Confirmed
-from hocket_daemon.aggregation.group.group_dialogue import GroupDialogue
+from hocket_daemon.aggregation.exchange.parties import LEADER
+from hocket_daemon.aggregation.exchange.session_terms import Confirmed
 from hocket_daemon.aggregation.group.group_member import GroupMember, Patience
 from hocket_daemon.aggregation.patience import LEAST_S
 from hocket_daemon.aggregation.settings import GroupSettings
-from hocket_daemon.engine.sampling.distribution import VOCABULARY_LIMIT, Distribution
+from hocket_daemon.engine.sampling.distribution import Distribution
 
 _FINDING = "?"  # takes the members' place until it is known who they are
 
@@ -74,7 +74,7 @@ class _Machine:
     """The machine of a party: one step at a time, which is broken off where the tokens before it no longer hold."""
 
     party: int
-    talk: GroupDialogue | Dialogue
+    talk: Dialogue
     rtt_s: float
     ready: bool = False  # it has read the question
     decoding: Place | None = None
@@ -261,7 +261,7 @@ class Sides(Run):
         self._see_rejected(machine, rollbacks)
         if machine.party == 0:
             self._publish(effects.confirmed)
-        for message in effects.send:
+        for _, message in effects.send:
             self._send(
                 (machine.party, 1 - machine.party), partial(self._receive, self.machines[1 - machine.party], message)
             )
@@ -279,7 +279,7 @@ class Group(Run):
         settings, rtt_s = GroupSettings(), 2 * weather.delay_s
         self._patience = Patience(settings.patience_ms / 1000, settings.reading_s or LEAST_S)
         self._begin, self._names = begin, [f"m{party}" for party in range(1, len(likelihoods))]
-        self._leader = GroupDialogue(begin, guard="off", most_say=settings.most_say, vocabulary=VOCABULARY_LIMIT)
+        self._leader = Dialogue("device", begin, judges="leader", most_say=settings.most_say)
         members = [Dialogue("cloud", begin) for _ in self._names]
         self._leader.add_likelihoods(likelihoods[0])
         for talk, logs in zip(members, likelihoods[1:], strict=True):
@@ -287,26 +287,26 @@ class Group(Run):
         self._members, self._near = members, dict[str, GroupMember]()
         near = _Machine(0, self._leader, 0.0, ready=True)
         super().__init__([near, *(_Machine(at, talk, rtt_s) for at, talk in enumerate(members, 1))], laws, weather)
-        self._leader.exchange.present = {_FINDING}
+        self._leader.set_present((_FINDING,))
         self._draft(near)
         self._send((0, 0), lambda: self._send((0, 0), self._found, 0.5), 0.5)  # the cloud is half-way to a member
 
     @property
     def stalled(self) -> list[bool]:
         """Return for each step whether the draft of a member that had part in it was not the token."""
-        exchange = self._leader.exchange
-        return [not set(there) <= had for there, had in zip(exchange.roster, exchange.accepted, strict=True)]
+        return [not set(trace.others) <= trace.drafted for trace in self._leader.exchange.traces]
 
     @property
     def accepted(self) -> list[float]:
         """Return the share of the asked device's drafts and of each member's that were the token."""
-        accepted = self._leader.exchange.accepted
-        return [sum(name in each for each in accepted) / len(accepted) for name in ("", *self._names)]
+        traces = self._leader.exchange.traces
+        return [sum(name in trace.drafted for trace in traces) / len(traces) for name in (LEADER, *self._names)]
 
     @property
     def roster(self) -> list[tuple[int, ...]]:
         """Return for each step the members that had part in it."""
-        return [tuple(self._names.index(name) + 1 for name in there) for there in self._leader.exchange.roster]
+        traces = self._leader.exchange.traces
+        return [tuple(self._names.index(name) + 1 for name in trace.others) for trace in traces]
 
     def _found(self) -> None:
         self.machines[0].rtt_s = 2 * self._weather.delay_s
@@ -323,8 +323,7 @@ class Group(Run):
             self._send((0, party), partial(self._receive, party, message))
 
     def _changed(self) -> None:
-        self._leader.exchange.present = {name for name, each in self._near.items() if each.awaited}
-        self._act(self._leader.advance())
+        self._act(self._leader.set_present(name for name, each in self._near.items() if each.awaited))
 
     def _due_s(self) -> float:
         return min((each.due_s for each in self._near.values()), default=float("inf"))
@@ -337,10 +336,9 @@ class Group(Run):
 
     def _act(self, effects: Effects) -> None:
         self._publish(effects.confirmed)
-        if effects.confirmed:
-            for party, name in enumerate(self._names, 1):
-                word = self._leader.word(name, effects.confirmed[0].step)
-                self._send((0, party), partial(self._receive, party, word))
+        for name, message in effects.send:
+            party = self._names.index(name) + 1
+            self._send((0, party), partial(self._receive, party, message))
         lacking, step = self._leader.exchange.lacking(), len(self.ids)
         for name, each in self._near.items():
             each.on_lacking(self.now_s, step if name in lacking else None)
@@ -357,7 +355,7 @@ class Group(Run):
             self._act_there(machine, effects)
 
     def _act_there(self, machine: _Machine, effects: Effects) -> None:
-        for message in effects.send:
+        for _, message in effects.send:
             self._send((machine.party, 0), partial(self._take, machine, message))
         self._draft(machine)
 
@@ -384,6 +382,6 @@ class Group(Run):
         if isinstance(message, wire.Draft) and self._leader.is_current(name, message):
             self._came(machine, message.step, message.prefix)
             rollbacks = asked.talk.exchange.rollbacks
-            effects = self._leader.draft(name, message)
+            effects = self._leader.receive(message, name)
             self._see_rejected(asked, rollbacks)
             self._act(effects)

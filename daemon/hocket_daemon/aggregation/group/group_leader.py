@@ -41,12 +41,11 @@ from ...serving.search.older import left_out
 from ...serving.services import Services
 from ...serving.stream.reply import Reply, Sourced
 from ..answer_summary import outcome_of
-from ..dialogue import Effects
+from ..dialogue import Dialogue, Effects
 from ..drafter import Drafter
 from ..leader import DraftingLeader
 from ..leader_terms import LeaderTerms, options_of
 from ..settings import GroupSettings
-from .group_dialogue import GroupDialogue
 from .group_member import GroupMember, Patience
 from .group_summary import of_members
 
@@ -80,8 +79,13 @@ class GroupLeader(DraftingLeader):
         super().__init__(services, reply, terms)
         self._invited = invited
         self._begin = terms.opening(scorer)
-        self._dialogue = GroupDialogue(
-            self._begin, guard=terms.guard, most_say=invited.settings.most_say, vocabulary=services.model.vocabulary
+        self._dialogue = Dialogue(
+            "device",
+            self._begin,
+            judges="leader",
+            guard=terms.guard,
+            most_say=invited.settings.most_say,
+            vocabulary=services.model.vocabulary,
         )
         self._drafter = Drafter(services, self._begin, self, self._dialogue, side="device")
         self._participants: dict[str, Participant] = {}
@@ -99,7 +103,7 @@ class GroupLeader(DraftingLeader):
 
     def start(self) -> None:
         """Search, and ask the cloud who may know."""
-        self._dialogue.exchange.present.add(_FINDING)
+        self._dialogue.set_present((_FINDING,))
         self._find_by_s = time.monotonic() + self._terms.waits.connect_s
         self._drafter.start()
         if self._invited.cloud.up:
@@ -175,18 +179,17 @@ class GroupLeader(DraftingLeader):
 
     def _changed(self) -> None:
         """Go on with the parties that take part now, after any has come, read, fallen silent or left."""
-        exchange = self._dialogue.exchange
-        exchange.present = {name for name, participant in self._participants.items() if participant.member.awaited}
+        present = [name for name, participant in self._participants.items() if participant.member.awaited]
         if self._find_by_s < inf:
-            exchange.present.add(_FINDING)
-        if options_of(self._reply.ask).require_cloud and not exchange.present:
+            present.append(_FINDING)
+        if options_of(self._reply.ask).require_cloud and not present:
             self.fail(
                 Unavailable("no other device takes part", "ask without --require-cloud to let this side answer alone")
             )
             return
         self._look()
         if not self.closed:
-            self.act(self._dialogue.advance())
+            self.act(self._dialogue.set_present(present))
 
     def _look(self) -> None:
         """Check, once everybody has searched, whether anything that was found is about the question."""
@@ -203,8 +206,8 @@ class GroupLeader(DraftingLeader):
 
     def _leave(self, name: str, why: str) -> None:
         """Do without a member for the rest of this answer; the reader is told why, if he needs to know."""
-        self._participants[name].member.on_gone()
         self._send(name, self._end_message("left"))
+        self._participants[name].member.on_gone()
         if why:
             self._notify(f"{name} {why}: continuing without it")
 
@@ -250,16 +253,13 @@ class GroupLeader(DraftingLeader):
             self._reply.wait_for(name, progress.read, progress.left_s)
 
     def _on_current(self, name: str, message: Sync | Draft) -> None:
-        if isinstance(message, Sync):
-            self._send(name, self._dialogue.word(name, 0))
+        try:
+            effects = self._dialogue.receive(message, name)
+        except BadRequest as error:
+            self._leave(name, f"sent an invalid draft ({error.text})")
+            self._changed()
         else:
-            try:
-                effects = self._dialogue.draft(name, message)
-            except BadRequest as error:
-                self._leave(name, f"sent an invalid draft ({error.text})")
-                self._changed()
-            else:
-                self.act(effects)
+            self.act(effects)
 
     def _on_ready(self, name: str, participant: Participant, ready: Ready) -> None:
         participant.ready, own = ready, self._drafter.passages
@@ -341,27 +341,32 @@ class GroupLeader(DraftingLeader):
         """Send everybody what was confirmed, and draft on; then publish it, and end."""
         finish, added = self._add(effects.confirmed)
         if finish is None:
-            if effects.confirmed:
-                self._tell(effects.confirmed[0].step)
+            for name, message in effects.send:
+                self._send(name, message)
             self._drafter.draft_next()
         self._reply.publish()
         self._drafter.count(added)
         self._see(bool(added))
         if finish is not None:
             self._finish(finish)
+        elif self._dialogue.exchange.parties.steers:
+            self._expel()
+
+    def _expel(self) -> None:
+        """Do without those who have steered the answer too far: they are sent nothing more of it."""
+        for name in sorted(self._dialogue.exchange.parties.steers):
+            self._leave(name, "may be steering the answer to extract your private text")
+        self._changed()
 
     def _see(self, confirmed: bool) -> None:
         """Note who has had a part in a token, who is waited for, and who steers."""
         exchange, now = self._dialogue.exchange, time.monotonic()
         lacking, step = exchange.lacking(), len(exchange.confirmed)
         for name, participant in self._participants.items():
-            if confirmed and exchange.roster and name in exchange.roster[-1]:
+            if confirmed and name in exchange.traces[-1].others:
                 self._welcome(name)
             participant.member.on_lacking(now, step if name in lacking else None)
-        for name in sorted(exchange.expelled):
-            if self._participants[name].member.state != "gone":
-                self._leave(name, "may be steering the answer to extract your private text")
-        for name in sorted(exchange.doubted):
+        for name in sorted(exchange.parties.doubted):
             self._warn(f"{name} steers", f"{name} may be steering towards your private text, most likely by chance")
 
     def _welcome(self, name: str) -> None:
@@ -369,18 +374,13 @@ class GroupLeader(DraftingLeader):
             self._warned.discard(name)
             self._notify(f"{name} is back: answering together again")
 
-    def _tell(self, first: int) -> None:
-        for name, participant in self._participants.items():
-            if participant.member.state != "gone":
-                self._send(name, self._dialogue.word(name, first))
-
     def _send(self, name: str, *messages: Message) -> None:
         """Send messages to a member; what does not get there is lost, and made good by the next opening."""
-        peer = self._participants[name].peer
+        participant = self._participants[name]
         for message in messages:
-            if peer.up:
+            if participant.peer.up and participant.member.state != "gone":
                 try:
-                    peer.send(message)
+                    participant.peer.send(message)
                 except HocketError as error:
                     self.fail(error)
                     return
@@ -395,42 +395,39 @@ class GroupLeader(DraftingLeader):
         if had:
             longest_s = max(self._participants[name].member.rtt_s for name in had)
             self._await_sources(finish, time.monotonic() + SOURCES_WAIT_S + longest_s)
-        for name, participant in self._participants.items():
-            if participant.member.state != "gone":
-                first = min(len(self._steps), self._dialogue.settled(name))
-                self._send(name, self._dialogue.word(name, first, len(self._steps)), self._end_message(finish))
+        for name in self._participants:
+            self._send(name, *self._dialogue.rest(name, len(self._steps)), self._end_message(finish))
         self._drafter.close()
         if not had:
             self._conclude(finish)
 
     def _had_a_part(self) -> list[str]:
         """Return the members with a part in the answer that can report its sources; who has left has done so."""
-        parts = self._dialogue.exchange.parts[: len(self._steps)]
-        named = {name for each in parts for name, part in each.items() if part > 0}
+        traces = self._dialogue.exchange.traces[: len(self._steps)]
+        named = {name for trace in traces for name, part in trace.others.items() if part > 0}
         participants = {name: self._participants[name] for name in sorted(named)}
         return [
             name for name, participant in participants.items() if participant.peer.up and participant.member.awaited
         ]
 
     def _on_sources(self, participant: Participant, message: Sources) -> None:
-        participant.sources = self._dialogue.sources(message)
+        participant.sources = self._dialogue.peer_sources(message)
         if self._written and all(self._participants[name].sources is not None for name in self._had_a_part()):
             self._conclude(self._written)
 
     def _result(self) -> tuple[Outcome, Sourced, int]:
-        drafter, length = self._drafter, len(self._steps)
-        exchange = self._dialogue.exchange
-        told = [
+        drafter, traces = self._drafter, self._dialogue.exchange.traces[: len(self._steps)]
+        contributions = [
             Contribution(
                 "cloud" if name == CLOUD else "device",
                 "" if name == CLOUD else name,
-                [each.get(name, 0.0) for each in exchange.parts[:length]],
+                [trace.others.get(name, 0.0) for trace in traces],
                 participant.sources,
             )
             for name, participant in self._participants.items()
-            if any(name in each for each in exchange.parts[:length])
+            if any(name in trace.others for trace in traces)
         ]
-        sources = sourced_by_all(self._services.side, drafter.found, exchange.traces[:length], told)
+        sources = sourced_by_all(self._services.side, drafter.found, traces, contributions)
         outcome = outcome_of(drafter, self._steps)
         return msgspec.structs.replace(outcome, members=self._members()), sources, drafter.prompt_tokens
 
@@ -445,9 +442,8 @@ class GroupLeader(DraftingLeader):
 
     def _close(self, reason: str, *, whole: bool) -> None:  # noqa: ARG002 - dispatch books it
         if not self._written:
-            for name, participant in self._participants.items():
-                if participant.member.state != "gone":
-                    self._send(name, self._end_message(reason))
+            for name in self._participants:
+                self._send(name, self._end_message(reason))
         for each in self._members():
             self._invited.peer_group.record_outcome(each)
         self._invited.peer_group.leave(self.id)

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 
 from hocket_bus.messages import MemberOutcome
 
-from .group_dialogue import GroupDialogue
+from ..dialogue import Dialogue
 
 MAX_STEPS = 256  # numbers; a member that comes and goes all the time does so alike
 
 
-def of_members(dialogue: GroupDialogue, names: Sequence[str], length: int) -> list[MemberOutcome]:
+def of_members(dialogue: Dialogue, names: Sequence[str], length: int) -> list[MemberOutcome]:
     """Summarise the members' parts in an answer of `length` tokens."""
     return [_of_member(dialogue, name, length) for name in names]
 
 
-def _of_member(dialogue: GroupDialogue, name: str, length: int) -> MemberOutcome:
-    exchange = dialogue.exchange
-    there = [name in present for present in exchange.roster[:length]]
+def _of_member(dialogue: Dialogue, name: str, length: int) -> MemberOutcome:
+    traces = dialogue.exchange.traces[:length]
+    there = [name in trace.others for trace in traces]
     turns = [step for step, (was, now) in enumerate(zip([False, *there], [*there, False], strict=True)) if was != now]
-    accepted = sum(name in each for each in exchange.accepted[:length])
+    accepted = sum(name in trace.drafted for trace in traces)
     share = accepted / sum(there) if any(there) else None
     return MemberOutcome(name=name, steps=turns[:MAX_STEPS], accept=share, drafts=dialogue.drafts_of(name))

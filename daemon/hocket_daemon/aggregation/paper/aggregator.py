@@ -6,21 +6,35 @@ A verdict counts only after the prefix it was made for. A new epoch begins with 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from statistics import fmean
 
 from hocket_bus.messages import Side
 
 from ...engine.sampling.distribution import Distribution
-from ..exchange.exchange import Confirmed, Draft, Exchange, SessionTerms, Verdict, provenance
+from ...privacy.history import CLOUD
+from ..exchange.exchange import Exchange, provenance
 from ..exchange.lookahead import MAX_LOOKAHEAD, pays_ahead
+from ..exchange.parties import LEADER
 from ..exchange.schedule import DEFAULT_SIDE, acceptance
+from ..exchange.session_terms import Confirmed, Draft, SessionTerms
 from .independent import Laws, aggregate, draft, laws
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The target token of `step` after `prefix`, the drafts that it equals, and who aggregates the next step."""
+
+    step: int
+    prefix: int
+    token: int
+    accepted_device: bool
+    accepted_cloud: bool
+    aggregator: Side
 
 
 class AggregatorExchange(Exchange):
     """The half of the exchange that one side holds, while it aggregates and while it does not."""
-
-    announces = True
 
     def __init__(self, side: Side, terms: SessionTerms) -> None:
         super().__init__(side, terms)
@@ -28,7 +42,7 @@ class AggregatorExchange(Exchange):
         self.scheduler = terms.scheduler()
         self._made: list[Verdict] = []
         self._peer_verdict: Verdict | None = None
-        self._heeded: list[tuple[Draft, Draft]] = []  # both drafts of steps that the other side has judged
+        self._judged_there: list[tuple[Draft, Draft]] = []  # both drafts of steps that the other side has judged
         self._expected: list[tuple[float, float]] = []
         self._greeted = True  # an epoch has begun since this side last went alone
 
@@ -63,9 +77,9 @@ class AggregatorExchange(Exchange):
         """Set the window and the scheduler's round trip. Half of the drafts are rejected: waiting is faster near by."""
         super().pace(rtt_s, decode_s, max_lookahead)
         self.scheduler.rtt_s = rtt_s
-        for own, remote in self._heeded:  # not when they were heeded: the next step waited for that
+        for own, remote in self._judged_there:  # not when the verdict came: the next step waited for that
             self._observe(own, remote)
-        self._heeded.clear()
+        self._judged_there.clear()
         if rtt_s and not pays_ahead(rtt_s, self.scheduler.accepted(self._side)):  # 0: none is known yet
             self.window = 1
 
@@ -78,15 +92,15 @@ class AggregatorExchange(Exchange):
         return draft(self._terms.rule, self._side, step, distribution)
 
     def _judge(self, step: int) -> Confirmed | None:
-        if self.solo or step in self._word:
+        if self.solo or step in self._targets:
             return super()._judge(step)
-        own, remote = self._valid(self._own, step), self._valid(self._remote, step)
+        own, remote = self._own_draft(step), self.parties.draft_of(self._peer, step, self.confirmed.digest)
         if self.aggregator != self._side:
-            return self._check_interrupt(step, own, remote)
+            return self._take_verdict(step, own, remote)
         if own is None or remote is None:
             return None
         found = self._observe(own, remote)
-        device, cloud = self._sides(own, remote)
+        device, cloud = _sides(self._side, own, remote)
         token = aggregate(self._terms.rule, step, found, device.token, cloud.token)
         self.aggregator = self._next_side()
         shared = device.token == token and self._terms.shares_drafts  # whether it was is as private as the draft
@@ -98,21 +112,26 @@ class AggregatorExchange(Exchange):
             return self._side
         return self.scheduler.next_side(self._side, ahead=self.window > 1)
 
-    def _check_interrupt(self, step: int, own: Draft | None, remote: Draft | None) -> Confirmed | None:
+    def _take_verdict(self, step: int, own: Draft | None, remote: Draft | None) -> Confirmed | None:
         verdict = self._peer_verdict
         if verdict is None or (verdict.step, verdict.prefix) != (step, self.confirmed.digest):
             return None
         self.aggregator, self._peer_verdict = verdict.aggregator, None
         if own is not None and remote is not None:
-            self._heeded.append((own, remote))
+            self._judged_there.append((own, remote))
         accepted = (verdict.accepted_device, verdict.accepted_cloud)
         return provenance(self._side, step, verdict.token, *accepted[:: 1 if self._side == "device" else -1])
 
     def _observe(self, own: Draft, remote: Draft) -> Laws:
-        device, cloud = self._sides(own, remote)
-        found = laws(self._terms.rule, device.distribution, cloud.distribution, self._log_h(device, cloud))
+        device, cloud = _sides(self._side, own, remote)
+        logs = self.parties.log_h(own.step, {LEADER: device, CLOUD: cloud})
+        found = laws(self._terms.rule, device.distribution, cloud.distribution, (logs[LEADER], logs[CLOUD]))
         alpha = (acceptance(found.device, found.target), acceptance(found.cloud, found.target))
         self.scheduler.observe("device", device.decode_s, alpha[0])
         self.scheduler.observe("cloud", cloud.decode_s, alpha[1])
         self._expected.append(alpha)
         return found
+
+
+def _sides(side: Side, own: Draft, remote: Draft) -> tuple[Draft, Draft]:
+    return (own, remote) if side == "device" else (remote, own)

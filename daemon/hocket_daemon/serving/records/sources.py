@@ -7,8 +7,8 @@ that one knows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
@@ -32,12 +32,15 @@ _SCALE = 65_535  # what two bytes hold
 class Trace:
     """The origin of one token: this side's part in the mixture, and each row's part within the side, if known.
 
-    `ranking` is the token's in the mixture, where it is known and wanted.
+    `ranking` is the token's in the mixture, where it is known and wanted; `others` is the part of everybody else who
+    took part, by name; `drafted` is whose draft the token was.
     """
 
     part: float
     rows: Table | None
     ranking: Ranking = UNRANKED
+    others: Mapping[str, float] = field(default_factory=dict)
+    drafted: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

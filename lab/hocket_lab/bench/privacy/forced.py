@@ -186,22 +186,23 @@ class _Attack:
         chain = PrefixChain(begin.session, begin.sampling.seed)
         while not (exchange.ended or self._parted or self._has_value()) and yielded < ENOUGH:
             self._draft(begin, device)
-            if not exchange.steered:
+            if not exchange.parties.steers:
                 self._lie(begin, device, chain)
             yielded += not self._cloud.forces
-            self._parted |= exchange.steered
-        return Learned(self._has_value(), self._parted, exchange.take_doubt(), self._model.text(self._confirmed))
+            self._parted |= bool(exchange.parties.steers)
+        warned = bool(exchange.parties.doubted)
+        return Learned(self._has_value(), self._parted, warned, self._model.text(self._confirmed))
 
     def _has_value(self) -> bool:
         return self._case.value in self._model.text(self._confirmed) or self._case.value in self._drafted
 
     def _draft(self, begin: Begin, device: Dialogue) -> None:
         exchange = device.exchange
-        while (step := exchange.next_step()) is not None and not exchange.steered:
+        while (step := exchange.next_step()) is not None and not exchange.parties.steers:
             drafted = exchange.drafted
             found = truncate(distribution(self._group, list(drafted.ids), _WEIGHTS), begin.wire_mass)
             effects = device.own(step, drafted.digest, found, _RELEVANCE, DECODE_S)
-            if any(isinstance(message, wire.Draft) for message in effects.send):
+            if any(isinstance(message, wire.Draft) for _, message in effects.send):
                 self._drafted = self._model.text(list(exchange.drafted.ids))
 
     def _lie(self, begin: Begin, device: Dialogue, chain: PrefixChain) -> None:

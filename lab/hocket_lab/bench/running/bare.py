@@ -98,7 +98,7 @@ class Bare(ABC):
             self._take(turn)
 
     def _take(self, turn: Effects) -> None:
-        for message in turn.send:
+        for _, message in turn.send:
             self._send(message)
         self._draft()
 

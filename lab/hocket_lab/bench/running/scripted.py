@@ -111,7 +111,7 @@ class ScriptedDevice:
                 self.seen.gaps_s.append(now_s - self._last_s)
             self._last_s = now_s
             self.seen.tokens += 1
-        for message in turn.send:
+        for _, message in turn.send:
             self._send(message)
 
 

@@ -1,0 +1,186 @@
+"""The other parties of a session, as one of them sees them: who takes part, with which drafts, shares and intentions.
+
+Who takes part in a step is decided before it is judged, and recorded: relative to that the tokens are those of one
+process that holds all distributions (docs/aggregation.md, docs/group.md). Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ..steering import Steering, bounds
+from ..weights.likelihood_ratio import advantages
+from ..weights.relevance import weighed_by
+from .lookahead import MAX_LOOKAHEAD
+from .sampler import etas
+from .session_terms import Draft, SessionTerms
+
+LEADER = ""  # the asked side, in tables by party: it is the first in their order, and mixed first
+MAX_HELD = 4 * MAX_LOOKAHEAD  # steps beyond the confirmed ones; anybody's drafts lie within two windows
+
+
+class Part(NamedTuple):
+    """A party in a step, with its share η and its draft; None where that has not come."""
+
+    name: str
+    eta: float
+    draft: Draft | None
+
+    def of(self, token: int) -> float:
+        """Return what the party gives to a token, as far as that is known."""
+        return self.eta * self.draft.distribution.of(token) if self.draft is not None else 0.0
+
+
+class _Weight(NamedTuple):
+    """A party's log h for all steps that are weighed by the same `prefix` of the answer."""
+
+    prefix: int
+    log_h: float | None
+
+
+@dataclass(slots=True)
+class _Party:
+    """The drafts, weight and progress that another party has sent since it was opened."""
+
+    drafts: dict[int, Draft] = field(default_factory=dict)
+    weight: _Weight | None = None  # of its latest draft that was weighed
+    confirmed: tuple[int, int] | None = None  # how many tokens it had in its last message, and their digest
+    most_confirmed: int = 0
+
+
+class Parties:
+    """The parties of a session beside the own one."""
+
+    def __init__(self, own: str, terms: SessionTerms, present: Iterable[str]) -> None:
+        """Begin; `own` is the name of the party that holds this table, `present` who takes part beside it."""
+        self.present = frozenset(present)  # whose drafts the next step has or waits for
+        self.steers: set[str] = set()  # who has steered the answer too far to go on with
+        self.doubted: set[str] = set()  # who may have steered it, and takes part all the same
+        self.likelihoods: dict[str, list[int]] = {}  # of the question's tokens, as each party's passages make them
+        self._own = own
+        self._terms = terms
+        self._parties: dict[str, _Party] = {}
+        self._guards: dict[str, Steering] = {}
+        self._advantages: dict[tuple[str, ...], dict[str, float]] = {}
+
+    def set_present(self, names: Iterable[str]) -> None:
+        """Set who takes part from the next step on; the drafts of those who left are dropped."""
+        present = frozenset(names)
+        for name in self.present - present:
+            self._of(name).drafts.clear()
+        self.present = present
+        self.steers.clear()
+
+    def add_draft(self, name: str, draft: Draft, confirmed: int) -> None:
+        """Store a party's latest draft of every step that is not confirmed yet (R1); `confirmed` tokens are."""
+        if confirmed <= draft.step < min(self._terms.max_tokens, confirmed + MAX_HELD):
+            self._of(name).drafts[draft.step] = draft
+
+    def add_confirmed(self, name: str, length: int, digest: int) -> None:
+        """Note that a party has confirmed `length` tokens, of that `digest`."""
+        party = self._of(name)
+        party.confirmed, party.most_confirmed = (length, digest), max(party.most_confirmed, length)
+
+    def add_likelihoods(self, name: str, likelihoods: list[int]) -> None:
+        """Store how likely a party's passages make the question's tokens."""
+        self.likelihoods[name] = likelihoods
+        self._advantages.clear()
+
+    def forget_likelihoods(self, name: str) -> None:
+        """Forget how likely a party's passages make the question's tokens: it may have begun anew."""
+        self.likelihoods.pop(name, None)
+        self._advantages.clear()
+
+    def forget(self, name: str) -> None:
+        """Forget what a party has sent, as it begins anew."""
+        self._parties.pop(name, None)
+        self.forget_likelihoods(name)
+
+    def confirmed_by(self, name: str) -> tuple[int, int] | None:
+        """Return how many tokens a party had confirmed in its last message, and their digest."""
+        return self._of(name).confirmed
+
+    def confirmed_by_all(self) -> int:
+        """Return how many tokens everybody who takes part has confirmed at some time."""
+        return min((self._of(name).most_confirmed for name in self.present), default=0)
+
+    def drop(self, step: int) -> None:
+        """Drop all drafts of a step, which is confirmed."""
+        for party in self._parties.values():
+            party.drafts.pop(step, None)
+
+    def draft_of(self, name: str, step: int, prefix: int) -> Draft | None:
+        """Return a party's draft of a step, where it has come and is conditioned on `prefix`."""
+        found = self._of(name).drafts.get(step)
+        return found if found is not None and found.prefix == prefix else None
+
+    def lacking(self, step: int, prefix: int) -> set[str]:
+        """Return who takes part, and whose draft of a step is missing."""
+        return {name for name in self.present if self.draft_of(name, step, prefix) is None}
+
+    def drafts(self, own: Draft) -> dict[str, Draft | None]:
+        """Return the drafts of the own one's step by all who take part, the asked side's first."""
+        step, prefix = own.step, own.prefix
+        return {
+            name: own if name == self._own else self.draft_of(name, step, prefix)
+            for name in sorted({self._own, *self.present})
+        }
+
+    def log_h(self, step: int, drafts: Mapping[str, Draft | None]) -> dict[str, float | None]:
+        """Return the log h of these parties at a step, as far as they are known.
+
+        Who has passages gains by how well these explain the question.
+        """
+        prefix, known = self._weighed_by(step), dict[str, float | None]()
+        for name, draft in drafts.items():
+            party = self._of(name)
+            if draft is not None:
+                party.weight = _Weight(prefix, draft.log_h)
+            if draft is not None or (self._terms.judges == "leader" and party.weight and party.weight.prefix == prefix):
+                assert party.weight is not None
+                known[name] = party.weight.log_h
+        more = self._advantages_of(tuple(name for name, log in known.items() if log is not None))
+        return {name: None if log is None else log + more[name] for name, log in known.items()}
+
+    def weighed(self, own: Draft) -> list[Part]:
+        """Return all parties of the own draft's step, the asked side first; empty where any one's weight is unknown."""
+        drafts = self.drafts(own)
+        logs = self.log_h(own.step, drafts)
+        if len(logs) < len(drafts):
+            return []
+        shares = etas(list(logs.values()), self._terms.most_say if len(logs) > 2 else 1.0)
+        return [Part(*each) for each in zip(drafts, shares, drafts.values(), strict=True)]
+
+    def watch(self, own: Draft, token: int) -> bool:
+        """Check everybody's part in a step's token; tell whether any has steered the answer too far to go on with."""
+        guard = self._terms.guard
+        if guard == "off":
+            return False
+        for name, draft in self.drafts(own).items():
+            if draft is None or name == self._own:
+                continue
+            steering = self._guards.setdefault(name, Steering(bounds(guard)))
+            if steering.add(own.distribution, draft.distribution, token):
+                (self.steers if guard == "leaves" else self.doubted).add(name)
+        return bool(self.steers)
+
+    def has_pushed(self, name: str) -> bool:
+        """Tell whether a party has pushed the answer so far that it must not see what comes without it."""
+        return self._terms.guard == "leaves" and name in self._guards and self._guards[name].has_pushed
+
+    def _of(self, name: str) -> _Party:
+        return self._parties.setdefault(name, _Party())
+
+    def _weighed_by(self, step: int) -> int:
+        every = self._terms.reweigh_every
+        return 0 if every is None else weighed_by(step, every)
+
+    def _advantages_of(self, names: tuple[str, ...]) -> dict[str, float]:
+        """Return the nats that each of these parties gains by its passages; 0 unless known of all."""
+        if names not in self._advantages:
+            known = [self.likelihoods[name] for name in names if name in self.likelihoods]
+            gains = advantages(known) if known and len(known) == len(names) else [0.0] * len(names)
+            self._advantages[names] = dict(zip(names, gains, strict=True))
+        return self._advantages[names]

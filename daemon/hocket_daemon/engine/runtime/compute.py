@@ -19,6 +19,7 @@ import structlog
 
 from hocket_bus.errors import HocketError
 
+from ..handling import handle
 from ..preemption import Interrupt, Preempted, Together
 from ..sampling.heads import NO_HEADS, Heads, stacked
 from ..sampling.step_rows import ALL, StepRows
@@ -173,7 +174,7 @@ class Prefills:
             prompt.segment = outcome
             return []
         self._queue(prompt).popleft()
-        return [partial(prompt.done, outcome.value if isinstance(outcome, _Ended) else outcome)]
+        return [partial(handle, prompt.done, outcome.value if isinstance(outcome, _Ended) else outcome)]
 
     def _first(self) -> Iterator[Prompt]:
         """Yield the prompt whose turn it is, until both queues are empty."""
@@ -310,7 +311,7 @@ class Compute:
                     return
             while self._jobs:
                 job, done = self._jobs.popleft()
-                self._post(partial(done, outcome_of(job)))
+                self._post(partial(handle, done, outcome_of(job)))
             if self._seen and self.waiting:
                 self._pass()
 
@@ -323,7 +324,7 @@ class Compute:
         if not wanted and prompt is None:
             return
         values, behind = self._outcomes([each.request for each in wanted], prompt)
-        news: list[News] = [partial(each.done, value) for each, value in zip(wanted, values, strict=True)]
+        news: list[News] = [partial(handle, each.done, value) for each, value in zip(wanted, values, strict=True)]
         if prompt is not None:
             news += self._prompts.go_on(prompt, behind)
         self._hand_over(news, preempted=any(isinstance(each, Preempted) for each in (*values, behind)))

@@ -47,6 +47,7 @@ from hocket_bus.messages import (
 )
 from hocket_bus.sockets import Link, Received
 
+from ...engine.handling import handle
 from .follow_up import Found, search_texts
 
 WAIT_S = 10.0
@@ -285,4 +286,4 @@ class RetrievalClient:
             self._waiting.drop(lookup.user, lambda each: each is lookup)
         self._send_next()
         if lookup.done is not None:
-            lookup.done(outcome)
+            handle(lookup.done, outcome)

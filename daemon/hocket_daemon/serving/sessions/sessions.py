@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
+from typing import TypeVar
 
 import structlog
 
@@ -20,6 +22,7 @@ from hocket_bus.log import RateLimitedLog
 from hocket_bus.messages import Message, Side
 from hocket_bus.sockets import Received
 
+from ...engine.handling import failure
 from ..admission import Admission
 from ..cluster import ClusterPeer
 from ..mode import Facts, FollowedSession, Peer, Session
@@ -28,6 +31,7 @@ READING_S = 60.0  # what the other side may take to read when this one has read,
 READING_ROW_S = 20.0  # for each of its rows: 2,000 tokens at 100 a second
 QUIET_S = 10.0  # without a token while others wait
 TURN_S = 60.0  # altogether while others wait
+T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 
@@ -129,7 +133,7 @@ class Sessions:
         if isinstance(entry.peer, ClusterPeer) and entry.peer.is_elsewhere(event, entry.session.on_peer):
             return
         try:
-            entry.session.receive(event.message)
+            _isolated(entry.session, partial(entry.session.receive, event.message))
         except BadMessage as error:
             self._bad_messages.note(error=str(error))
 
@@ -146,7 +150,7 @@ class Sessions:
         """Handle a message about a session that the other side leads. Raises BadMessage."""
         entry.received_s, entry.spoken = now, True
         if not entry.session.closed:
-            entry.session.receive(message)
+            _isolated(entry.session, partial(entry.session.receive, message))
 
     def stop(self, side: Side) -> None:
         """Stop this side: its clients may ask again, other sides go on without it."""
@@ -159,13 +163,13 @@ class Sessions:
     def due_s(self) -> float:
         """Return the time at which `tick` is next needed."""
         followed = [min(each.received_s + self._silence_s, each.begin_by_s) for each in self.followed.values()]
-        return min([session.due_s() for session in self._open()] + followed, default=inf)
+        due = [_isolated(session, session.due_s) or 0.0 for session in self._open()]
+        return min(due + followed, default=inf)
 
     def tick(self, now: float) -> None:
         """Act on what has not come in time, and end sessions whose other side is silent."""
         for session in self._open():
-            if now >= session.due_s():
-                session.tick(now)
+            _isolated(session, partial(_tick, session, now))
         for entry in self.followed.values():
             if not entry.session.closed:
                 entry.look(now)
@@ -203,6 +207,22 @@ class Sessions:
     def _open(self) -> Iterator[Session]:
         sessions = [*(led.session for led in self.led.values()), *(one.session for one in self.followed.values())]
         return (session for session in sessions if not session.closed)
+
+
+def _tick(session: Session, now: float) -> None:
+    if now >= session.due_s():
+        session.tick(now)
+
+
+def _isolated(session: Session, act: Callable[[], T]) -> T | None:
+    """Return what a session's handler returns; a fault in it ends that session alone. Raises BadMessage."""
+    try:
+        return act()
+    except BadMessage:
+        raise
+    except Exception as error:  # noqa: BLE001 - it is logged, and ends one session
+        session.fail(failure(error))
+        return None
 
 
 def stopping(side: Side) -> Unavailable:

@@ -13,6 +13,7 @@ from hocket_daemon.composition.follower import WRITE_S, Follower, Writer
 from hocket_daemon.composition.memory_generator import believed, question
 from hocket_daemon.composition.remembering import EXTRACTIVE, REPLY_S
 from hocket_daemon.engine.generators.generator import TextRequest
+from hocket_daemon.monitoring.counters import Counters
 
 PASSAGES = [
     Passage(document="mill", title="", ordinal=0, text="The mill at Tarnow was built in 1874.\nIt burnt.", score=0.9),
@@ -103,7 +104,7 @@ class Device:
 
 
 def answer(scripted: Scripted, *, by_model: bool = True) -> Message:
-    services = type("Services", (), {"retrieval": scripted})()
+    services = type("Services", (), {"retrieval": scripted, "counters": Counters()})()
     device = Device()
     writer = Writer(scripted, "scripted") if by_model else None  # type: ignore[arg-type]
     asked = MemoryRequest(session=bytes(16), query="the mill", k=3, takeaways=4)

@@ -10,16 +10,17 @@ from fakes import ID, FakePeer, Part, Reader, part
 from two_sides import QUESTION, SETTINGS, TEXTS, Clock, Sides, distribution
 
 from hocket_bus.messages import Ask, DispatchOptions, Message, Prompt, Sampling, Target
-from hocket_daemon.dispatch import booking, follower, leader, mode
+from hocket_daemon.dispatch import booking, leader, mode
 from hocket_daemon.dispatch.leader import Leader
 from hocket_daemon.dispatch.mode import DispatchMode, SharedSettings
 from hocket_daemon.dispatch.settings import DispatchSettings
 from hocket_daemon.dispatch.writers import local_writer
 from hocket_daemon.engine.sampling.drawing import Rule, sample
+from hocket_daemon.serving.sessions import following
 from hocket_daemon.serving.stream import reply
 from hocket_lab.rehearsal.script import scripted
 
-CLOCKED: tuple[ModuleType, ...] = (follower, leader, local_writer, mode, reply)
+CLOCKED: tuple[ModuleType, ...] = (following, leader, local_writer, mode, reply)
 MINIMUM = 0.5
 PLAIN = DispatchSettings(migration="off", budget=1.0)
 assert booking  # which is told the time

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import inf
 
-import structlog
-
 from hocket_bus.errors import BadRequest, HocketError
-from hocket_bus.faults import refused
 from hocket_bus.messages import Aggregated, Begin, Draft, End, Message, PromptProgress, Ready, Sync, Target
 
 from ..engine.runtime.sequences import rows_of
@@ -17,8 +14,9 @@ from ..serving.disclosure import Disclosure
 from ..serving.mode import Facts, Peer
 from ..serving.search.evidence import nearest
 from ..serving.search.follow_up import search_text
-from ..serving.search.gatherer import MAX_NOTICES, Gathered, gathering
+from ..serving.search.gatherer import MAX_NOTICES
 from ..serving.services import Services
+from ..serving.sessions.following import Following
 from ..serving.stream.support import lacking
 from .answer_summary import of_follower
 from .dialogue import Effects
@@ -28,13 +26,9 @@ from .exchange.lookahead import lookahead
 from .exchange.schedule import Scheduler
 from .patience import REPORT_S
 
-log = structlog.get_logger(__name__)
 
-
-class Follower:
+class Follower(Following):
     """The follower in a device's session, until the device ends it, or is silent for too long."""
-
-    within: Sequence[str] = ()
 
     def __init__(
         self,
@@ -45,50 +39,21 @@ class Follower:
         disclosure: Disclosure | None = None,
     ) -> None:
         """Prepare to draft along; `disclosure` bounds what this side's drafts tell of its passages."""
-        self.closed = False
-        self._services = services
+        super().__init__(services, begin.session, peer)
         self._begin = begin
-        self._peer = peer
         self._rows = rows_of(begin.documents, alone=bool(begin.contrast) or disclosure is not None)
-        self._began_s = time.monotonic()
-        self._report_at_s = self._began_s + REPORT_S
-        self._steps = 0
-        self._ended = "ended by the device, or its silence"
-        self._gathered: Gathered | None = None
-        find = None
-        if begin.escalates and (gatherer := services.gatherer) is not None and services.reads_here:
-            find = gathering(
-                gatherer, peer, search_text(begin.prompt), begin.documents, scorer=begin.scorer, take=self._take
-            )
+        self._report_at_s = time.monotonic() + REPORT_S
+        question = search_text(begin.prompt)
+        find = self._find(question, begin.documents, scorer=begin.scorer, escalates=begin.escalates)
         bounds = disclosure.session() if disclosure is not None else None
         begins = dialogue_type(begin.method)
         self._dialogue = begins("cloud", begin, scheduler, vocabulary=services.model.vocabulary)
         self._drafter = Drafter(services, begin, self, self._dialogue, side="cloud", find=find, disclosure=bounds)
 
     @property
-    def id(self) -> bytes:
-        """The session's number."""
-        return self._begin.session
-
-    @property
-    def user(self) -> str:
-        """The key of the device."""
-        return self._peer.user
-
-    @property
     def has_read(self) -> bool:
         """Tell whether this side has read its prompt."""
         return self._drafter.has_read
-
-    @property
-    def steps(self) -> int:
-        """Tokens confirmed so far."""
-        return self._steps
-
-    @property
-    def leads(self) -> bool:
-        """Return False: the device sends something with every token."""
-        return False
 
     @property
     def rtt_s(self) -> float:
@@ -122,18 +87,12 @@ class Follower:
             self._peer = peer
             self._send_ready()
 
-    def on_found(self) -> None:
-        """Do nothing: the device is informed when this side has read."""
-
     def on_read(self) -> None:
         """Report to the device that this side has read, and what it has found."""
         self._send_ready()
 
     def on_static(self, reason: HocketError) -> None:
         """Do nothing: the reason is in the log."""
-
-    def on_peer(self, up: bool, reason: HocketError | None) -> None:
-        """Do nothing: a device that is back opens the session again."""
 
     def due_s(self) -> float:
         """Return the monotonic time of the next progress report, every `REPORT_S` seconds while busy; else infinity."""
@@ -153,7 +112,7 @@ class Follower:
             self._peer.send(message)
         self._report_at_s = time.monotonic() + REPORT_S
         self._drafter.draft_next()
-        self._steps += len(effects.confirmed)
+        self.steps += len(effects.confirmed)
         self._drafter.count(effects.confirmed)
 
     def _send_ready(self) -> None:
@@ -175,24 +134,11 @@ class Follower:
             )
         )
 
-    def _take(self, gathered: Gathered) -> None:
-        self._gathered = gathered
-
     # --- the end
 
-    def cancel(self) -> None:
-        """Close the session, as `close` does: nobody but the device asks here."""
-        self.close()
-
-    def fail(self, error: HocketError) -> None:
-        """Refuse to go on, so that the device goes on alone, and says why."""
-        if self.closed:
-            return
-        self._services.counters.add("errors_total", kind=error.code)
-        log.warning("cannot take part", session=self.id.hex(), error=str(error))
-        self._peer.send(refused(error, self.id, self._dialogue.epoch))
-        self._ended = error.code
-        self.close()
+    @property
+    def _epoch(self) -> int:
+        return self._dialogue.epoch
 
     def end(self, message: Message) -> None:
         """Tell the device what this side's passages had to do with its answer."""
@@ -202,11 +148,9 @@ class Follower:
             self._peer.send(self._dialogue.sources(found.passages, message.tokens, lacks, side=self._services.side))
         self.close()
 
-    def close(self) -> None:
-        """Free what it holds."""
+    def _free(self) -> None:
         self._drafter.close()
-        self.closed = True
 
     def record(self) -> Facts:
         """Return the record for `hocket explain`, without the question or a passage's text."""
-        return of_follower(self._drafter, self._steps, time.monotonic() - self._began_s, self._ended)
+        return of_follower(self._drafter, self.steps, self.age_s, self._ended)

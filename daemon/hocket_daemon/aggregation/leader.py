@@ -121,6 +121,9 @@ class DraftingLeader(Leading, ABC):
         own_answer_s = drafter.retrieval_s + drafter.prefill_s + step_s * self._begin.sampling.max_tokens
         return longest_wait_s(set_s, own_answer_s)
 
+    def _end_message(self, reason: str) -> End:
+        return End(session=self.id, reason=reason, tokens=len(self._steps))
+
     def _add(self, confirmed: Sequence[Confirmed]) -> tuple[Finish | None, Sequence[Confirmed]]:
         """Add tokens up to the answer's end; return how it ends, if it does, and the tokens that were added."""
         traces = self._drafter.dialogue.exchange.traces
@@ -410,9 +413,6 @@ class Leader(DraftingLeader):
     def _readers(self) -> list[str]:
         reader = self._services.reader
         return [*([CLOUD] if self._partner.together else []), *([reader.place] if reader is not None else [])]
-
-    def _end_message(self, reason: str) -> End:
-        return End(session=self.id, reason=reason, tokens=len(self._steps))
 
     def _close(self, reason: str, *, whole: bool) -> None:  # noqa: ARG002 - dispatch books it
         if not self._written:

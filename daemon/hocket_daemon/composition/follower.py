@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from math import inf
 
 from hocket_bus.errors import HocketError
-from hocket_bus.faults import refused
 from hocket_bus.messages import Extracted, Finish, Memory, MemoryRequest, Message, Passage, Passages, Sampling, Takeaway
 
 from ..engine.generators.generator import Generating, TextGenerator, TextRequest
 from ..serving.mode import Facts, Peer
 from ..serving.services import Services
+from ..serving.sessions.following import Following
 from .memory_generator import TOKENS, believed, question
 from .remembering import EXTRACTIVE, takeaways_of
 
@@ -27,25 +26,27 @@ class Writer:
     name: str
 
 
-class Follower:
+class Follower(Following):
     """The work on one request of a device; it ends with its answer."""
-
-    has_read = True
-    steps = 0
-    leads = True  # the device waits
 
     def __init__(self, services: Services, asked: MemoryRequest, peer: Peer, writer: Writer | None) -> None:
         """Prepare the answer; without a `writer` takeaways are extracts."""
-        self.id = asked.session
-        self.closed = False
+        super().__init__(services, asked.session, peer)
         self._asked = asked
-        self._peer = peer
         self._writer = writer
         self._lookups = services.retrieval.lookups(peer.user)
         self._generating: Generating | None = None
-        self._began_s = time.monotonic()
         self._due_s = inf
         self._memory: Memory | None = None
+
+    @property
+    def leads(self) -> bool:
+        """Return True: the device waits."""
+        return True
+
+    @property
+    def _epoch(self) -> int:
+        return 0  # a request has one
 
     def start(self) -> None:
         """Look for passages, or for sentences."""
@@ -65,9 +66,6 @@ class Follower:
         """Close: the device wants no answer any more."""
         self.close()
 
-    def on_peer(self, up: bool, reason: HocketError | None) -> None:
-        """Do nothing: a cloud is told nothing of a device's link."""
-
     def due_s(self) -> float:
         """Return the time at which `tick` is next needed; retrieval keeps its own deadline."""
         return self._due_s
@@ -78,27 +76,15 @@ class Follower:
             self._due_s = inf
             self._generating.cancel()
 
-    def cancel(self) -> None:
-        """Do the same as `close`."""
-        self.close()
-
-    def close(self) -> None:
-        """Stop: nobody waits any more."""
-        self.closed = True
+    def _free(self) -> None:
         self._lookups.close()
         if self._generating is not None:
             self._generating.cancel()
 
-    def fail(self, error: HocketError) -> None:
-        """Tell the device why there is no memory."""
-        if not self.closed:
-            self._peer.send(refused(error, self.id, 0))
-            self.close()
-
     def record(self) -> Facts:
         """Return how much was found, and who wrote it; nothing of the query."""
         found = {"takeaways": len(self._memory.takeaways), "generator": self._memory.generator} if self._memory else {}
-        return {**found, "seconds": round(time.monotonic() - self._began_s, 3)}
+        return {**found, "seconds": round(self.age_s, 3)}
 
     def _extract(self) -> None:
         self._lookups.extract(self._asked.query, self._asked.k, self._asked.takeaways, self._on_extract)
@@ -137,7 +123,6 @@ class Follower:
         self._generating = self._writer.generator.generate(request, token_texts.append, ended)
 
     def _send(self, takeaways: list[Takeaway], generator: str) -> None:
-        seconds = time.monotonic() - self._began_s
-        self._memory = Memory(session=self.id, takeaways=takeaways, generator=generator, seconds=seconds)
+        self._memory = Memory(session=self.id, takeaways=takeaways, generator=generator, seconds=self.age_s)
         self._peer.send(self._memory)
         self.close()

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Literal
 
-import structlog
-
 from hocket_bus.errors import BadMessage, HocketError, Unavailable
-from hocket_bus.faults import refused
 from hocket_bus.messages import (
     MAX_THOUGHT_CHARS,
     Dispatch,
@@ -30,54 +26,32 @@ from ..serving.mode import Facts, Peer
 from ..serving.records.sources import Trace, sources_message
 from ..serving.search.evidence import nearest
 from ..serving.search.follow_up import search_text
-from ..serving.search.gatherer import MAX_NOTICES, Find, Gathered, gathering
+from ..serving.search.gatherer import MAX_NOTICES
 from ..serving.search.retrieval import NO_PASSAGES
 from ..serving.services import Services
+from ..serving.sessions.following import Following
 from ..serving.stream.prefix import PrefixChain
 from ..serving.stream.support import lacking
 from .writers.own_writer import own_writer
 
-log = structlog.get_logger(__name__)
 
-
-class Follower:
+class Follower(Following):
     """The follower in a device's session, until the device ends it, or is silent for too long."""
-
-    within: Sequence[str] = ()
 
     def __init__(self, services: Services, opening: Dispatch, peer: Peer, on_first: Callable[[], None]) -> None:
         """Prepare the session; `on_first` is called at the first token of an answer that begins here."""
-        self.closed = False
-        self._services = services
+        super().__init__(services, opening.session, peer)
         self._opening = opening
-        self._peer = peer
-        self._began_s = time.monotonic()
-        self._ended = "ended by the device, or its silence"
         self._chain = PrefixChain(opening.session, opening.sampling.seed)
-        self._written = 0
         self._on_first = on_first
-        self._gathered: Gathered | None = None
-        self._writer = own_writer(services, opening, self._chain, self, "cloud", find=self._find())
-
-    @property
-    def id(self) -> bytes:
-        """The session's number."""
-        return self._opening.session
-
-    @property
-    def user(self) -> str:
-        """The key of the device."""
-        return self._peer.user
+        question = search_text(opening.prompt)
+        find = self._find(question, opening.documents, scorer="", escalates=opening.escalates)
+        self._writer = own_writer(services, opening, self._chain, self, "cloud", find=find)
 
     @property
     def has_read(self) -> bool:
         """Tell whether this side has read its prompt."""
         return self._writer.has_read
-
-    @property
-    def steps(self) -> int:
-        """Tokens that were written here."""
-        return self._written
 
     @property
     def leads(self) -> bool:
@@ -109,9 +83,6 @@ class Follower:
                 self._chain.cut(0)
                 self._take_turn()
 
-    def on_found(self) -> None:
-        """Do nothing: the prompt is read next."""
-
     def on_read(self, side: Side) -> None:  # noqa: ARG002 - this side's
         """Tell the device how long the prompt is, and how long it took."""
         self._report("read", 0)
@@ -131,7 +102,7 @@ class Follower:
         if step == 0:
             self._on_first()
         self._chain.append(token)
-        self._written += 1
+        self.steps += 1
         self._services.counters.add("written_total", side="cloud")
         self._peer.send(
             Target(
@@ -154,16 +125,6 @@ class Follower:
     def on_failed(self, side: Side, error: HocketError) -> None:  # noqa: ARG002
         """Refuse to go on, so that the device goes on without this side."""
         self.fail(error)
-
-    def on_peer(self, up: bool, reason: HocketError | None) -> None:
-        """Do nothing: a device that is back opens the session again."""
-
-    def due_s(self) -> float:
-        """Return infinity: nothing here waits for a time."""
-        return float("inf")
-
-    def tick(self, now: float) -> None:
-        """Do nothing: see `due_s`."""
 
     # --- actions
 
@@ -210,32 +171,11 @@ class Follower:
             )
         )
 
-    def _find(self) -> Find | None:
-        """Return a search that asks other devices, too: they let this machine read, and no server elsewhere."""
-        opening, services = self._opening, self._services
-        if not opening.escalates or services.gatherer is None or not services.reads_here:
-            return None
-        question, documents = search_text(opening.prompt), opening.documents
-        return gathering(services.gatherer, self._peer, question, documents, scorer="", take=self._take)
-
-    def _take(self, gathered: Gathered) -> None:
-        self._gathered = gathered
-
     # --- the end
 
-    def cancel(self) -> None:
-        """Close the session, as `close` does: nobody but the device asks here."""
-        self.close()
-
-    def fail(self, error: HocketError) -> None:
-        """Refuse to go on, so that the device goes on alone, and says why."""
-        if self.closed:
-            return
-        self._services.counters.add("errors_total", kind=error.code)
-        log.warning("cannot take part", session=self.id.hex(), error=str(error))
-        self._peer.send(refused(error, self.id, self._opening.epoch))
-        self._ended = error.code
-        self.close()
+    @property
+    def _epoch(self) -> int:
+        return self._opening.epoch
 
     def end(self, message: Message) -> None:
         """Tell the device what was computed, and what this side's passages had to do with the answer."""
@@ -251,16 +191,14 @@ class Follower:
         tokens = min(tokens, len(self._chain))
         return [Trace(0.0, self._writer.part(step)) for step in range(tokens)]
 
-    def close(self) -> None:
-        """Free what it holds."""
+    def _free(self) -> None:
         self._writer.end(self._ended)
-        self.closed = True
 
     def record(self) -> Facts:
         """Return the record for `hocket explain`, without the question or a passage's text."""
         return {
             "ended": self._ended,
-            "tokens": self._written,
+            "tokens": self.steps,
             "work": asdict(self._writer.work),
-            "times_s": {"all": time.monotonic() - self._began_s},
+            "times_s": {"all": self.age_s},
         }

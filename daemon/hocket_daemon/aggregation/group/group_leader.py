@@ -16,7 +16,6 @@ import msgspec
 from hocket_bus.errors import BadRequest, HocketError, Unavailable
 from hocket_bus.messages import (
     Draft,
-    End,
     FindMembers,
     Finish,
     FoundMember,
@@ -436,9 +435,6 @@ class GroupLeader(DraftingLeader):
 
     def _readers(self) -> list[str]:
         return [name for name, participant in self._participants.items() if participant.member.awaited]
-
-    def _end_message(self, reason: str) -> End:
-        return End(session=self.id, reason=reason, tokens=len(self._steps))
 
     def _close(self, reason: str, *, whole: bool) -> None:  # noqa: ARG002 - dispatch books it
         if not self._written:

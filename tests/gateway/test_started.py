@@ -29,9 +29,7 @@ def home(tiny_models: dict[str, Path]) -> Iterator[Home]:
     """With a gateway at a port of its own."""
     with running_pair(tiny_models) as made:
         try:
-            front.configure(made)
-            set_port(made, free_port(1))
-            assert run(["up", "--home", str(made.at)]) == 0
+            assert run(["up", "--serve", "--port", str(free_port(1)), "--home", str(made.at)]) == 0
             yield made
         finally:
             processes.stop(made, [GATEWAY])
@@ -50,6 +48,15 @@ def post(home: Home, question: str, **fields: str) -> dict[str, Any]:
     messages = [{"role": "user", "content": question}]
     asked = {"model": "hocket", "messages": messages, "max_tokens": 8} | fields
     return dict(httpx2.post(f"{url(home)}/v1/chat/completions", json=asked, timeout=WAIT_S).json())
+
+
+def test_a_port_is_set_once(home: Home, capfd: pytest.CaptureFixture[str]) -> None:
+    """Another one is written into the file, which says which there is; without a gateway there is none."""
+    where = ["--home", str(home.at)]
+    assert run(["up", "--serve", "--port", "1", *where]) == 2
+    assert "serve.toml has port" in capfd.readouterr().err
+    assert run(["up", "--port", "1", *where]) == 2
+    assert "--serve" in capfd.readouterr().err
 
 
 def test_it_answers_with_the_words_of_its_sources(home: Home) -> None:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from hocket_bus.config import load
 from hocket_bus.deadline import Deadline
 from hocket_bus.endpoints import from_here
-from hocket_bus.errors import BadConfiguration
+from hocket_bus.errors import BadConfiguration, BadRequest
 from hocket_bus.trust.private import write_whole
 from hocket_tools.pair import processes
 from hocket_tools.pair.home import GATEWAY, Home
 from hocket_tools.pair.meant import meant
-from hocket_tools.pair.state import DaemonState
+from hocket_tools.pair.state import NOT_RUNNING, DaemonState
 from hocket_tools.pair.up import CONFIGURATION_STATUS, StartFailed
 from hocket_tools.settings import Value, commented
 
@@ -32,12 +32,15 @@ _FILES: dict[str, Value] = {
 }
 
 
-def configure(home: Home) -> None:
-    """Write serve.toml with every key explained, where there is none."""
+def configure(home: Home, port: int | None = None) -> None:
+    """Write serve.toml with every key explained, where there is none. Raises BadRequest where it has another `port`."""
     from hocket_gateway.settings import ServeSettings
 
-    if not home.config(GATEWAY).exists():
-        write_whole(home.config(GATEWAY), commented(ServeSettings, _FILES))
+    file = home.config(GATEWAY)
+    if not file.exists():
+        write_whole(file, commented(ServeSettings, _FILES | ({} if port is None else {"port": port})))
+    elif port not in (None, there := load(file, ServeSettings).port):
+        raise BadRequest(f"{file} has port {there}", f"set port = {port} in it, or leave out --port")
 
 
 def serve_settings(folder: Path | None, config: Path | None = None) -> ServeSettings:
@@ -95,7 +98,7 @@ def _state(home: Home, wait_s: float) -> DaemonState:
     settings, pid = serve_settings(home.at), processes.running(home, GATEWAY)
     if pid is None:
         reason = processes.last_error(home, GATEWAY)
-        return DaemonState(GATEWAY, None, problem=f"not running: {reason}" if reason else "not running")
+        return DaemonState(GATEWAY, None, problem=f"{NOT_RUNNING}: {reason}" if reason else NOT_RUNNING)
     connection = HTTPConnection(address(settings), timeout=wait_s)
     try:
         connection.request("GET", "/health")

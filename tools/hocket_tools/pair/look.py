@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hocket_tools.pair.hints import shortened
 from hocket_tools.pair.home import GATEWAY, NAMES, Home, side_of
-from hocket_tools.pair.state import CUT, NO_CLOUD, UNCONNECTED, DaemonState, daemon_state
+from hocket_tools.pair.state import CUT, NO_CLOUD, NOT_RUNNING, UNCONNECTED, DaemonState, daemon_state
 
 SERVICES = Path("/etc/hocket")
 
@@ -32,7 +32,7 @@ def look(homes: Sequence[Home], names: Sequence[str] = NAMES, connect_s: float =
             if state.name in names and not (state.name in found and found[state.name].answering):
                 found[state.name] = state
     listed = [found[name] for name in NAMES if name in found]
-    return listed or [DaemonState(name, None, problem="not running") for name in NAMES if name in names]
+    return listed or [DaemonState(name, None, problem=NOT_RUNNING) for name in NAMES if name in names]
 
 
 def looked_at(homes: Sequence[Home]) -> str:

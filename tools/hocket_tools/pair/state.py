@@ -16,6 +16,7 @@ from hocket_tools.pair.processes import last_error, running
 
 NO_CLOUD = "none configured"  # how the device daemon says that it has none
 CUT = "cut on this device"  # and that it was cut off from it here
+NOT_RUNNING = "not running"
 UNCONNECTED = "not connected"  # how the device daemon tells of its cloud; why, in brackets, where the cloud refuses it
 
 
@@ -52,7 +53,7 @@ def daemon_state(home: Home, name: str, connect_s: float = 2.0) -> DaemonState:
         return DaemonState(name, pid, problem=f"{endpoint} belongs to others: join the group of its folder")
     if pid is None and not there:
         reason = last_error(home, name)
-        return DaemonState(name, None, problem=f"not running: {reason}" if reason else "not running")
+        return DaemonState(name, None, problem=f"{NOT_RUNNING}: {reason}" if reason else NOT_RUNNING)
     return state_at(endpoint, name, pid, paths.keys(home.at), connect_s)
 
 

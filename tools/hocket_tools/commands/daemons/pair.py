@@ -22,7 +22,6 @@ START_S = 900.0  # a cold disk or a busy host can take minutes; a daemon that di
 StartWait = Annotated[float, typer.Option(min=1, help="Seconds to wait until every daemon answers.")]
 DRAINED_S = 10.0  # beyond its time, for the last words of a daemon that ends
 PAGE, OPENAI = "page", "OpenAI's API"  # the facts of the gateway that say where it is
-LEAVES = "leaves this device"  # the fact of the device daemon that says so
 
 
 def register(app: typer.Typer) -> None:
@@ -46,6 +45,9 @@ def up(
     serve: Annotated[
         bool, typer.Option("--serve", help="Write serve.toml, so that the HTTP gateway starts, too (docs/serve.md).")
     ] = False,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Port of the gateway, as serve.toml is written with it.")
+    ] = None,
 ) -> None:
     """Start a pair on this machine: device, cloud and a retrieval daemon for each.
 
@@ -59,6 +61,8 @@ def up(
     from hocket_tools.pair.home import NAMES, Home
     from hocket_tools.pair.processes import leaving_at, running
 
+    if port is not None and not serve:
+        raise typer.BadParameter("is the gateway's: add --serve", param_hint="--port")
     pair = Home.find(home)
     if devices is not None:
         trial.prepare(pair, devices)
@@ -69,7 +73,7 @@ def up(
     with leaving(f"stopped what was started; hocket up{home_flag(home)} starts again"), leaving_at(signal.SIGTERM):
         states = start(pair, wait)
         if serve:
-            configure(pair)
+            configure(pair, port)
         gateway = bring_up_gateway(pair, wait)
     out = console.out()
     what = "the pair" if len(pair.names) == len(NAMES) else f"this side ({', '.join(pair.names)})"
@@ -85,6 +89,7 @@ def up(
 def _facts(states: list[DaemonState], flag: str) -> Iterator[str]:
     """Yield a line for each fact from the daemons that whoever starts them should know."""
     from hocket_tools.pair.state import CUT, NO_CLOUD
+    from hocket_tools.pair.summary import LEAVES
 
     for state in states:
         cloud = state.facts.get("cloud", "")
@@ -234,9 +239,11 @@ def drain(
 
 
 def status(
-    home: Folder = None, json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False
+    home: Folder = None,
+    every: Annotated[bool, typer.Option("--all", help="Show every fact of each daemon.")] = False,
+    json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object, with every fact.")] = False,
 ) -> None:
-    """Show each daemon: process, model, documents, connection and round trip. Exit status 69 unless all answer.
+    """Show whether all is well: models, documents, the connection, what leaves. Exit status 69 unless all answer.
 
     Daemons are found by the configuration files of the pair's folder and of the system's services (/etc/hocket).
     """
@@ -262,7 +269,10 @@ def status(
         console.out().print(how.line, style="green" if how.well else "yellow", markup=False)
         for line in strays:
             console.out().print(line, markup=False)
-        _show(states)
+        if every:
+            _show(states)
+        else:
+            _summarise(states, home_flag(home))
         console.err().print(f"looked at {looked_at([*homes, *below])}", style="dim", markup=False)
     if not states or not all(state.answering for state in states):
         raise typer.Exit(UNAVAILABLE)
@@ -291,6 +301,16 @@ def reload(home: Folder = None) -> None:
 def _progress(states: list[DaemonState]) -> str:
     waiting = [state.name for state in states if not state.settled]
     return f"starting: waiting for {', '.join(waiting)}" if waiting else "ready"
+
+
+def _summarise(states: list[DaemonState], flag: str) -> None:
+    from hocket_tools import console
+    from hocket_tools.pair.summary import summary
+
+    for line in summary(states):
+        console.out().print(console.printable(line), markup=False)
+    if any(state.answering for state in states):
+        console.out().print(f"every fact: hocket status{flag} --all", markup=False)
 
 
 def _show(states: list[DaemonState]) -> None:

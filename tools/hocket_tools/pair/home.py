@@ -17,7 +17,7 @@ from msgspec import Struct
 from hocket_bus import paths
 from hocket_bus.config import IPC, endpoint_from, flat, load, path_from
 from hocket_bus.endpoints import check_endpoint, from_here, is_tcp
-from hocket_bus.errors import BadConfiguration
+from hocket_bus.errors import BadConfiguration, BadRequest
 from hocket_bus.trust.private import private_folder, write_whole
 from hocket_tools.pair.hints import home_flag
 from hocket_tools.settings import Value, commented, toml
@@ -62,10 +62,16 @@ class Home:
         return paths.endpoint(name, self.at)
 
     def require(self, name: str) -> None:
-        """Raise BadConfiguration where a daemon has no configuration file."""
+        """Raise BadConfiguration where a daemon has no configuration file, BadRequest where its side is not here."""
+        self._check_side(name)
         if not self.config(name).exists():
             text = f"no pair in {self.at}, which has no {name}.toml"
             raise BadConfiguration(text, f"make one: hocket up{home_flag(self.at)}")
+
+    def reached(self, name: str) -> str:
+        """Return where a command reaches a daemon. Raises BadConfiguration, BadRequest where its side is not here."""
+        self._check_side(name)
+        return self.listening(name)
 
     def listening(self, name: str) -> str:
         """Return where this machine reaches a daemon, by its present configuration file. Raises BadConfiguration."""
@@ -75,6 +81,14 @@ class Home:
         if not endpoint:
             raise BadConfiguration(f"{self.config(name)}: no endpoint", 'add a line: endpoint = "ipc://run/NAME"')
         return from_here(endpoint)
+
+    def _check_side(self, name: str) -> None:
+        """Raise BadRequest where only the other side is here; a home without configuration may become a pair."""
+        here = {side_of(each) for each in NAMES if self.config(each).exists()}
+        if here and side_of(name) not in here:
+            (side,) = here
+            text = f"this machine is a {side} alone: {self.at} has no {name}.toml"
+            raise BadRequest(text, f"run this on the {side_of(name)}, or name the pair's folder: --home PATH")
 
     def advertised(self) -> str:
         """Return where other machines reach the cloud daemon here. Raises BadConfiguration."""

@@ -25,8 +25,8 @@ def meant(endpoint: str | None, home: Path | None) -> tuple[str, Path]:
         pair = Home.find(home)
         if there := devices(pair):
             raise BadRequest(f"{pair.at} has {len(there)} devices", f"name one of them:{home_flag(there[0].at)}")
+        where = pair.reached("device")
         check_begun(pair, "device")
-        where = pair.listening("device")
     check_endpoint(where)
     return where, paths.keys(home)
 

@@ -34,7 +34,7 @@ def alone(
     from hocket_tools.pair.home import Home
 
     here, request = Home.find(home), os.urandom(16)
-    with Caller(here.listening("device"), keys=here.at / "keys", role="device") as caller:
+    with Caller(here.reached("device"), keys=here.at / "keys", role="device") as caller:
         switched = caller.ask(m.SwitchLink(request=request, cut=what == "on"), m.LinkSwitched)
     typer.echo(
         "the link to the cloud is cut: this device answers alone"

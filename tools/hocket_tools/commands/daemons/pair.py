@@ -75,15 +75,18 @@ def up(
         if serve:
             configure(pair, port)
         gateway = bring_up_gateway(pair, wait)
-    out = console.out()
     what = "the pair" if len(pair.names) == len(NAMES) else f"this side ({', '.join(pair.names)})"
-    how = f"{what} is running{' already' if already else ''}"
-    out.print(f"{how}; configuration and logs: {shortened(pair.at)}", markup=False)
-    for line in [*pair.strays(), *_facts(states, home_flag(home)), *_model(pair), *_next(pair, home_flag(home))]:
-        out.print(line, markup=False)
+    how = f"{what} is running{' already' if already else ''}; configuration and logs: {shortened(pair.at)}"
+    flag = home_flag(home)
+    for line in [how, *pair.strays(), *_facts(states, flag), *_model(pair), *_next(pair, flag), *_served(gateway)]:
+        console.out().print(line, markup=False)
+
+
+def _served(gateway: DaemonState | None) -> Iterator[str]:
+    """Yield the addresses of the gateway, if there is one."""
     if gateway is not None:
-        out.print(f"browsers:   {gateway.facts[PAGE]}", markup=False)
-        out.print(f"programs:   {gateway.facts[OPENAI]} as OpenAI's API; more: docs/serve.md", markup=False)
+        yield f"browsers:   {gateway.facts[PAGE]}"
+        yield f"programs:   {gateway.facts[OPENAI]} as OpenAI's API; more: docs/serve.md"
 
 
 def _facts(states: list[DaemonState], flag: str) -> Iterator[str]:

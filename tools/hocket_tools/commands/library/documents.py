@@ -191,10 +191,10 @@ def _check_names(names: list[str], option: str) -> None:
 
 
 def endpoint_of(side: str, endpoint: str | None, home: Path | None) -> str:
-    """Return the endpoint of a side's retrieval daemon. Raises BadConfiguration."""
+    """Return the endpoint of a side's retrieval daemon. Raises BadConfiguration, BadRequest if not here."""
     from hocket_tools.pair.home import Home
 
-    return endpoint or Home.find(home).listening(f"{side}-retrieval")
+    return endpoint or Home.find(home).reached(f"{side}-retrieval")
 
 
 def _going_on(side: str, names: list[str], endpoint: str | None, home: Path | None) -> str:

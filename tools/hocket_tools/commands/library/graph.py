@@ -98,7 +98,7 @@ def withdraw(home: Folder = None) -> None:
 
     here = _home(home)
     with leaving(f"maybe only partly withdrawn: run again: hocket graph withdraw{home_flag(home)}"):
-        with Caller(here.listening("device"), keys=paths.keys(here.at), role="device") as caller:
+        with Caller(here.reached("device"), keys=paths.keys(here.at), role="device") as caller:
             removed = caller.ask(StopSharing(request=os.urandom(16)), Removed).removed
         here.stop_sharing()
     text = f"withdrawn: {removed} summaries; {here.config('device')} has summaries = false now"
@@ -161,7 +161,7 @@ def _retrieval(here: Home) -> Caller:
     from hocket_bus import paths
     from hocket_tools.caller import Caller
 
-    return Caller(here.listening("device-retrieval"), keys=paths.keys(here.at), role="retrieval")
+    return Caller(here.reached("device-retrieval"), keys=paths.keys(here.at), role="retrieval")
 
 
 def _pages(caller: Caller) -> list[Subgraphs]:
@@ -180,7 +180,7 @@ def _held(here: Home) -> list[Summary]:
     from hocket_tools.caller import Caller
 
     found: list[Summary] = []
-    with Caller(here.listening("device"), keys=paths.keys(here.at), role="device") as caller:
+    with Caller(here.reached("device"), keys=paths.keys(here.at), role="device") as caller:
         while True:
             after = found[-1].id if found else 0
             page = caller.ask(ListShared(request=os.urandom(16), after=after), Recalled, 15.0)

@@ -78,11 +78,11 @@ def up(
     what = "the pair" if len(pair.names) == len(NAMES) else f"this side ({', '.join(pair.names)})"
     how = f"{what} is running{' already' if already else ''}; configuration and logs: {shortened(pair.at)}"
     flag = home_flag(home)
-    for line in [how, *pair.strays(), *_facts(states, flag), *_model(pair), *_next(pair, flag), *_served(gateway)]:
+    for line in [how, *pair.strays(), *_facts(states, flag), *_model(pair), *_next(pair, flag), *_addresses(gateway)]:
         console.out().print(line, markup=False)
 
 
-def _served(gateway: DaemonState | None) -> Iterator[str]:
+def _addresses(gateway: DaemonState | None) -> Iterator[str]:
     """Yield the addresses of the gateway, if there is one."""
     if gateway is not None:
         yield f"browsers:   {gateway.facts[PAGE]}"

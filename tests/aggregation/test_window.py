@@ -44,7 +44,7 @@ def test_nothing_is_kept_of_steps_that_no_draft_can_be_of_yet_or_ever() -> None:
     exchange = Exchange("cloud", terms)
     for step in range(4096):
         exchange.add_draft(LEADER, Draft(step, 0, 1, truncate(np.ones(4, np.float32) / 4, 1.0), None, 0.01), 0, 0)
-    assert 2 * MAX_LOOKAHEAD <= len(exchange.parties._of(LEADER).drafts) < 200
+    assert 2 * MAX_LOOKAHEAD <= len(exchange.parties._parties[LEADER].drafts) < 200
     for first in range(0, 1 << 20, 1 << 12):
         exchange.add_target(first, [1] * (1 << 12), 0)
     assert len(exchange._targets) == 4096

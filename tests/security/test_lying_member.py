@@ -122,7 +122,7 @@ def test_what_is_of_no_use_is_dropped_and_what_cannot_be_read_is_refused() -> No
     assert not session.dialogue.is_current("eve", session.draft(FLAT, 1.0))
     for step in (*range(10 * MAX_HELD), 2**31):
         session.sends("mallory", FLAT, 1.0, step=step, prefix=step + 1)
-    held = session.exchange.parties._of("mallory").drafts
+    held = session.exchange.parties._parties["mallory"].drafts
     assert len(held) <= min(MAX_HELD, session.begin.sampling.max_tokens)
     session.sends("ben", FLAT, 1.0)
     assert not session.exchange.confirmed.ids, "a draft behind another prefix decided a step"
@@ -140,7 +140,7 @@ def test_a_member_that_hides_how_it_reads_the_question_has_no_draft() -> None:
     session.dialogue.add_likelihoods(np.log(np.full(4, 0.5)))
     session.sends("mallory", sharp(7), 1.0)
     parties = session.exchange.parties
-    assert not parties._of("mallory").drafts
+    assert not parties._parties["mallory"].drafts
     told = np.array(steps_of(np.log(np.full(9, 1.0))), ">u2").tobytes()
     session.sends("mallory", sharp(7), 1.0, likelihoods=told)
     assert parties._advantages_of((LEADER, "mallory")) == {LEADER: 0.0, "mallory": 0.0}

@@ -7,6 +7,9 @@ alone, and does not wait for a draft that cannot change the token.
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hocket_bus.messages import Method, Side, Source
 
 from ...engine.sampling.distribution import Distribution
@@ -171,7 +174,7 @@ class Exchange:
             return self._proposed(step, self._targets[step])
         own = self._own_draft(step)
         if own is not None and self.solo:
-            return Confirmed(step, own.token, "solo", own=True, remote=False)
+            return Confirmed(step, own.token, "solo", own=True, remote=False, drafted=frozenset((self._name,)))
         if own is None or (self._side == "cloud" and self._terms.method == "sync"):
             return None
         token = self._token(step, self.parties.weighed(own))
@@ -181,23 +184,20 @@ class Exchange:
         """Return the token of a step; None where it, or its law if asked for, depends on what has not come."""
         if not parts:
             return None
-        unknown = sum(part.eta for part in parts if part.draft is None)
-        law = mixture([(part.eta, part.draft.distribution) for part in parts if part.draft is not None])
+        law, unknown = _mixed(parts), sum([part.eta for part in parts if part.draft is None])
         if not unknown:
             return draw(self._terms.rule, step, *law)
         return foregone(self._terms.rule, *law, unknown) if self._terms.logprobs is None else None
 
     def _proposed(self, step: int, token: int) -> Confirmed:
         """Return a token as confirmed, with who has drafted it."""
-        drafted = self._drafted(step, token)
-        return provenance(self._side, step, token, self._name in drafted, bool(drafted - {self._name}))
-
-    def _drafted(self, step: int, token: int) -> frozenset[str]:
-        """Return the parties whose draft of a step is the token."""
-        prefix = self.confirmed.digest
-        drafts = {name: self.parties.draft_of(name, step, prefix) for name in self.parties.present}
-        drafts[self._name] = self._own_draft(step)
-        return frozenset(name for name, draft in drafts.items() if draft is not None and draft.token == token)
+        prefix, own = self.confirmed.digest, self._own_draft(step)
+        others = [(name, self.parties.draft_of(name, step, prefix)) for name in self.parties.present]
+        remote = [name for name, draft in others if draft is not None and draft.token == token]
+        is_own = own is not None and own.token == token
+        drafted = frozenset([self._name, *remote] if is_own else remote)
+        source = source_of(self._side, own=is_own, remote=bool(remote))
+        return Confirmed(step, token, source, is_own, bool(remote), drafted)
 
     def _watch(self, confirmed: Confirmed) -> bool:
         own = self._own_draft(confirmed.step)
@@ -205,15 +205,16 @@ class Exchange:
 
     def _trace(self, confirmed: Confirmed) -> Trace:
         own = self._own_draft(confirmed.step)
-        rows, drafted = self._rows_of(own, confirmed), self._drafted(confirmed.step, confirmed.token)
+        rows = self._rows_of(own, confirmed)
         if own is None or not (weighed := self.parties.weighed(own)):
-            return Trace(0.0, rows, drafted=drafted)
-        had = {part.name: part.of(confirmed.token) for part in weighed}
-        total = sum(had.values())
-        parts = {name: part / total if total > 0 else 0.0 for name, part in had.items()}
-        others = {name: part for name, part in parts.items() if name != self._name}
-        own_part = 1.0 - parts[LEADER] if LEADER in others else parts[self._name]
-        return Trace(own_part, rows, self._ranking(confirmed.token, weighed), others, drafted)
+            return Trace(0.0, rows, drafted=confirmed.drafted)
+        had = [part.of(confirmed.token) for part in weighed]
+        total = sum(had) or 1.0
+        others = {part.name: each / total for part, each in zip(weighed, had, strict=True)}
+        own_part = others.pop(self._name)
+        if LEADER in others:  # the leader's part is the one that both sides compute alike
+            own_part = 1.0 - others[LEADER]
+        return Trace(own_part, rows, self._ranking(confirmed.token, weighed), others, confirmed.drafted)
 
     def _rows_of(self, own: Draft | None, confirmed: Confirmed) -> Table | None:
         """Return the part of each own row in the own draft's probability of the token, where it is known."""
@@ -226,8 +227,7 @@ class Exchange:
         most = self._terms.logprobs
         if most is None:
             return UNRANKED
-        law = mixture([(part.eta, part.draft.distribution) for part in weighed if part.draft is not None])
-        return ranking(*law, token, most)
+        return ranking(*_mixed(weighed), token, most)
 
     def _own_draft(self, step: int) -> Draft | None:
         found = self._own.get(step)
@@ -259,13 +259,18 @@ class Exchange:
     def _forget(self) -> None:
         """Forget own drafts whose step this side and all others have confirmed, or that are sent to nobody (R2)."""
         confirmed = len(self.confirmed)
+        if not self._own or next(iter(self._own)) >= confirmed:
+            return
         sends = self.sends_drafts and not self.solo
         settled = min(confirmed, self.parties.confirmed_by_all()) if sends else confirmed
-        for step in [step for step in self._own if step < settled]:
-            del self._own[step]
+        while self._own and (oldest := next(iter(self._own))) < settled:
+            del self._own[oldest]
 
 
-def provenance(side: Side, step: int, token: int, own: bool, remote: bool) -> Confirmed:
-    """A token confirmed on `side`, and which of the drafts equal it."""
-    source: Source = "both" if own and remote else side if own else other(side) if remote else "resampled"
-    return Confirmed(step, token, source, own, remote)
+def source_of(side: Side, *, own: bool, remote: bool) -> Source:
+    """Return who proposed a token that was confirmed on `side`, and equals its own draft or another one."""
+    return "both" if own and remote else side if own else other(side) if remote else "resampled"
+
+
+def _mixed(parts: list[Part]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    return mixture([(part.eta, part.draft.distribution) for part in parts if part.draft is not None])

@@ -6,6 +6,7 @@ process that holds all distributions (docs/aggregation.md, docs/group.md). Pure.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -60,38 +61,43 @@ class Parties:
         self.doubted: set[str] = set()  # who may have steered it, and takes part all the same
         self.likelihoods: dict[str, list[int]] = {}  # of the question's tokens, as each party's passages make them
         self._own = own
+        self._order = tuple(sorted({own, *self.present}))
         self._terms = terms
-        self._parties: dict[str, _Party] = {}
+        self._parties: defaultdict[str, _Party] = defaultdict(_Party)
         self._guards: dict[str, Steering] = {}
         self._advantages: dict[tuple[str, ...], dict[str, float]] = {}
+        self._weighed: tuple[Draft, list[Part]] | None = None  # the latest own draft, until anything has come since
 
     def set_present(self, names: Iterable[str]) -> None:
         """Set who takes part from the next step on; the drafts of those who left are dropped."""
         present = frozenset(names)
         for name in self.present - present:
-            self._of(name).drafts.clear()
-        self.present = present
+            self._parties[name].drafts.clear()
+        self.present, self._weighed = present, None
+        self._order = tuple(sorted({self._own, *present}))
         self.steers.clear()
 
     def add_draft(self, name: str, draft: Draft, confirmed: int) -> None:
         """Store a party's latest draft of every step that is not confirmed yet (R1); `confirmed` tokens are."""
         if confirmed <= draft.step < min(self._terms.max_tokens, confirmed + MAX_HELD):
-            self._of(name).drafts[draft.step] = draft
+            self._parties[name].drafts[draft.step] = draft
+            self._weighed = None
 
     def add_confirmed(self, name: str, length: int, digest: int) -> None:
         """Note that a party has confirmed `length` tokens, of that `digest`."""
-        party = self._of(name)
+        party = self._parties[name]
         party.confirmed, party.most_confirmed = (length, digest), max(party.most_confirmed, length)
 
     def add_likelihoods(self, name: str, likelihoods: list[int]) -> None:
         """Store how likely a party's passages make the question's tokens."""
+        self.forget_likelihoods(name)
         self.likelihoods[name] = likelihoods
-        self._advantages.clear()
 
     def forget_likelihoods(self, name: str) -> None:
         """Forget how likely a party's passages make the question's tokens: it may have begun anew."""
         self.likelihoods.pop(name, None)
         self._advantages.clear()
+        self._weighed = None
 
     def forget(self, name: str) -> None:
         """Forget what a party has sent, as it begins anew."""
@@ -100,11 +106,11 @@ class Parties:
 
     def confirmed_by(self, name: str) -> tuple[int, int] | None:
         """Return how many tokens a party had confirmed in its last message, and their digest."""
-        return self._of(name).confirmed
+        return self._parties[name].confirmed
 
     def confirmed_by_all(self) -> int:
         """Return how many tokens everybody who takes part has confirmed at some time."""
-        return min((self._of(name).most_confirmed for name in self.present), default=0)
+        return min([self._parties[name].most_confirmed for name in self.present], default=0)
 
     def drop(self, step: int) -> None:
         """Drop all drafts of a step, which is confirmed."""
@@ -113,7 +119,7 @@ class Parties:
 
     def draft_of(self, name: str, step: int, prefix: int) -> Draft | None:
         """Return a party's draft of a step, where it has come and is conditioned on `prefix`."""
-        found = self._of(name).drafts.get(step)
+        found = self._parties[name].drafts.get(step)
         return found if found is not None and found.prefix == prefix else None
 
     def lacking(self, step: int, prefix: int) -> set[str]:
@@ -123,30 +129,44 @@ class Parties:
     def drafts(self, own: Draft) -> dict[str, Draft | None]:
         """Return the drafts of the own one's step by all who take part, the asked side's first."""
         step, prefix = own.step, own.prefix
-        return {
-            name: own if name == self._own else self.draft_of(name, step, prefix)
-            for name in sorted({self._own, *self.present})
-        }
+        return {name: own if name == self._own else self.draft_of(name, step, prefix) for name in self._order}
 
     def log_h(self, step: int, drafts: Mapping[str, Draft | None]) -> dict[str, float | None]:
         """Return the log h of these parties at a step, as far as they are known.
 
         Who has passages gains by how well these explain the question.
         """
-        prefix, known = self._weighed_by(step), dict[str, float | None]()
-        for name, draft in drafts.items():
-            party = self._of(name)
-            if draft is not None:
-                party.weight = _Weight(prefix, draft.log_h)
-            if draft is not None or (self._terms.judges == "leader" and party.weight and party.weight.prefix == prefix):
-                assert party.weight is not None
-                known[name] = party.weight.log_h
+        known = {name: draft.log_h for name, draft in drafts.items() if draft is not None}
+        if self._terms.judges == "leader":
+            known = self._as_known(step, drafts, known)
+        if not self.likelihoods:
+            return known
         more = self._advantages_of(tuple(name for name, log in known.items() if log is not None))
         return {name: None if log is None else log + more[name] for name, log in known.items()}
 
+    def _as_known(
+        self, step: int, drafts: Mapping[str, Draft | None], known: Mapping[str, float | None]
+    ) -> dict[str, float | None]:
+        """Return the log h that drafts of a step carry, and of who lacks one that of its last weighing, if it holds."""
+        prefix, logs = self._weighed_by(step), dict[str, float | None]()
+        for name in drafts:
+            party = self._parties[name]
+            if name in known:
+                party.weight = _Weight(prefix, known[name])
+            if party.weight is not None and party.weight.prefix == prefix:
+                logs[name] = party.weight.log_h
+        return logs
+
     def weighed(self, own: Draft) -> list[Part]:
         """Return all parties of the own draft's step, the asked side first; empty where any one's weight is unknown."""
+        if self._weighed is None or self._weighed[0] is not own:
+            self._weighed = own, self._weigh(own)
+        return self._weighed[1]
+
+    def _weigh(self, own: Draft) -> list[Part]:
         drafts = self.drafts(own)
+        if self._terms.judges == "both" and None in drafts.values():
+            return []
         logs = self.log_h(own.step, drafts)
         if len(logs) < len(drafts):
             return []
@@ -169,9 +189,6 @@ class Parties:
     def has_pushed(self, name: str) -> bool:
         """Tell whether a party has pushed the answer so far that it must not see what comes without it."""
         return self._terms.guard == "leaves" and name in self._guards and self._guards[name].has_pushed
-
-    def _of(self, name: str) -> _Party:
-        return self._parties.setdefault(name, _Party())
 
     def _weighed_by(self, step: int) -> int:
         every = self._terms.reweigh_every

@@ -30,13 +30,14 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """A target token and who proposed it; `own` and `remote` say whose draft it equals."""
+    """A target token and who proposed it: `own` and `remote` say whose draft it equals; `drafted` are their names."""
 
     step: int
     token: int
     source: Source
     own: bool
     remote: bool
+    drafted: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from hocket_bus.messages import Side
 
 from ...engine.sampling.distribution import Distribution
 from ...privacy.history import CLOUD
-from ..exchange.exchange import Exchange, provenance
+from ..exchange.exchange import Exchange, source_of
 from ..exchange.lookahead import MAX_LOOKAHEAD, pays_ahead
 from ..exchange.parties import LEADER
 from ..exchange.schedule import DEFAULT_SIDE, acceptance
@@ -105,7 +105,7 @@ class AggregatorExchange(Exchange):
         self.aggregator = self._next_side()
         shared = device.token == token and self._terms.shares_drafts  # whether it was is as private as the draft
         self._made.append(Verdict(step, self.confirmed.digest, token, shared, cloud.token == token, self.aggregator))
-        return provenance(self._side, step, token, own.token == token, remote.token == token)
+        return self._proposed(step, token)
 
     def _next_side(self) -> Side:
         if not self._terms.shares_drafts:  # the other side could not
@@ -119,8 +119,11 @@ class AggregatorExchange(Exchange):
         self.aggregator, self._peer_verdict = verdict.aggregator, None
         if own is not None and remote is not None:
             self._judged_there.append((own, remote))
-        accepted = (verdict.accepted_device, verdict.accepted_cloud)
-        return provenance(self._side, step, verdict.token, *accepted[:: 1 if self._side == "device" else -1])
+        accepted = {LEADER: verdict.accepted_device, CLOUD: verdict.accepted_cloud}
+        by_own, by_remote = accepted[self._name], accepted[self._peer]
+        drafted = frozenset(name for name, is_its in accepted.items() if is_its)
+        source = source_of(self._side, own=by_own, remote=by_remote)
+        return Confirmed(step, verdict.token, source, by_own, by_remote, drafted)
 
     def _observe(self, own: Draft, remote: Draft) -> Laws:
         device, cloud = _sides(self._side, own, remote)

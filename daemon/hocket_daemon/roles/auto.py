@@ -36,7 +36,7 @@ NO_OTHER_SIDE = GateDecision(decision="home", metric=0.0, threshold=0.0, reason=
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The other devices, and how they take part; there are none without a circle."""
+    """The other devices, and how they take part; there are none without a group."""
 
     settings: GroupSettings
     peer_group: Callable[[], PeerGroup | None]

@@ -105,7 +105,7 @@ class DeviceDaemon(Daemon):
         self.board.add(facts=[self._graph.facts], metrics=[self._graph.metrics])
 
     def _open_peer_group(self) -> SealedPeerGroup:
-        """Open the circle in which other devices of the group are met."""
+        """Open the group in which this device meets other devices."""
         openings = Openings(self.services, self.server, self.sessions, drafting_along(self.modes), self.check_taking)
         lasts = exist(_key_folder(self._own_settings))  # otherwise the own key, too, is another one at every start
         pins = Pins.beside(self.ledger.path if lasts else None)

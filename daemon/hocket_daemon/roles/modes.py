@@ -49,7 +49,7 @@ def modes(
     peer_group: Callable[[], PeerGroup | None],
     disclosure: Disclosure | None,
 ) -> Modes:
-    """Return the modes of a daemon; `circle` returns the other devices of its group, where it has any.
+    """Return the modes of a daemon; `peer_group` returns the other devices of its group, where it has any.
 
     `disclosure` bounds what its drafts disclose to others.
     """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from hocket_bus.messages import MAX_TOKENS, AggregationOptions, Ask, Prompt
+from hocket_bus.messages import DEFAULT_WEIGHTS, MAX_TOKENS, AggregationOptions, Ask, Method, Prompt, Weights
 
 if TYPE_CHECKING:
     from hocket_bus.messages import Done, Notice, Thought, Token, Waiting
@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 ASKED, AGGREGATED = Ask(request=bytes(16), topic=bytes(16), prompt=Prompt(query="")), AggregationOptions()
 DRAWN = ASKED.sampling
-Aggregation = Annotated[
-    Literal["coupled", "independent", "sync", "sync-both"], typer.Option(help="How the two sides exchange drafts.")
-]
+Aggregation = Annotated[Method, typer.Option(help="How the two sides exchange drafts.")]
 Mode = Annotated[
     str,
     typer.Option(
@@ -26,8 +24,8 @@ Mode = Annotated[
         "(always with them)."
     ),
 ]
-Weights = Annotated[
-    Literal["off", "static", "dynamic", "likelihood"],
+Weighed = Annotated[
+    Weights,
     typer.Option(
         help="How passages are weighed: off (all alike), static (by the question), dynamic (also by "
         "the sentence being written), likelihood (also by how well each passage explains the question)."
@@ -98,7 +96,7 @@ def ask(
     *,
     mode: Mode = ASKED.mode,
     aggregation: Aggregation = AGGREGATED.method,  # type: ignore[assignment] # one of them
-    weights: Weights = AGGREGATED.weights,  # type: ignore[assignment] # one of them
+    weights: Weighed = DEFAULT_WEIGHTS,
     seed: Seed = None,
     max_tokens: MaxTokens = DRAWN.max_tokens,
     temperature: Temperature = DRAWN.temperature,

@@ -56,7 +56,9 @@ class DraftReader:
         distribution = codec.decode(message.payload)
         self.check([message.token, int(distribution.ids[-1])])
         if message.log_h is not None and not self._claims[0] <= message.log_h <= self._claims[1]:
-            raise BadRequest("the other side sent a relevance score out of range", "install the same hocket on both ends")
+            raise BadRequest(
+                "the other side sent a relevance score out of range", "install the same hocket on both ends"
+            )
         return Draft(message.step, message.prefix, message.token, distribution, message.log_h, message.decode_s)
 
     def likelihoods(self, message: wire.Draft) -> list[int] | None:

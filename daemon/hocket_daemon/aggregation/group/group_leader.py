@@ -178,6 +178,7 @@ class GroupLeader(DraftingLeader):
 
     def _changed(self) -> None:
         """Go on with the parties that take part now, after any has come, read, fallen silent or left."""
+        self._part_with_silent()
         present = [name for name, participant in self._participants.items() if participant.member.awaited]
         if self._find_by_s < inf:
             present.append(_FINDING)
@@ -189,6 +190,12 @@ class GroupLeader(DraftingLeader):
         self._look()
         if not self.closed:
             self.act(self._dialogue.set_present(present))
+
+    def _part_with_silent(self) -> None:
+        """Do without a member that has led the answer and gives way by silence: it would be sent what comes of it."""
+        for name, participant in self._participants.items():
+            if participant.member.state == "out" and self._dialogue.exchange.parties.has_pushed(name):
+                self._leave(name, "stopped drafting after it had led the answer")
 
     def _look(self) -> None:
         """Check, once everybody has searched, whether anything that was found is about the question."""

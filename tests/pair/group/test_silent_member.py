@@ -14,7 +14,7 @@ from hocket_daemon.aggregation.dialogue import Effects
 from hocket_daemon.aggregation.exchange.parties import Parties
 from hocket_daemon.aggregation.follower import Follower
 from hocket_daemon.aggregation.settings import GroupSettings
-from waiting import WAIT_S
+from waiting import WAIT_S, until
 
 QUESTION = "At which berth does the sailing boat Halcyon lie?"
 TOKENS, SILENT_FROM = 16, 4
@@ -56,5 +56,8 @@ def test_who_has_led_and_falls_silent_is_sent_no_more(
         assert len(stream.result().token_ids) == TOKENS
     led = any("ben stopped drafting after it had led the answer" in notice for notice in stream.notices)
     assert led == has_led, stream.notices
+    ben = made.devices["ben"].device
+    assert ben is not None
+    until(ben.idle)  # the asked device has told it the end
     assert max(received) >= SILENT_FROM - 1
     assert (max(received) < TOKENS - 1) == has_led

@@ -144,7 +144,7 @@ def test_a_number_that_is_not_one_records(said: Any, words: list[str], line: str
 
 
 def test_where_there_is_no_record(said: Any, home: Path) -> None:
-    """Nothing asked yet, nothing configured, no pair, a file that is none, and one without records."""
+    """Nothing asked yet, nothing configured, a machine without a device, a file that is none, and one without records."""
     (home / "device.db").unlink()
     status, _, err = said()
     assert (status, err.count("\n")) == (69, 1)
@@ -158,7 +158,7 @@ def test_where_there_is_no_record(said: Any, home: Path) -> None:
     assert (status, err.count("\n")) == (78, 1)
     assert "add a line: decisions" in err
     (home / "device.toml").unlink()
-    assert "make one: hocket up" in said()[2]
+    assert "this machine is a cloud alone" in said()[2]
     (home / "device.toml").write_text(f'decisions = "{home}/empty.db"\n')
     Decisions(home / "empty.db", 0).close()
     assert said()[0] == 69

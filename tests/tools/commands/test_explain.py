@@ -144,7 +144,7 @@ def test_a_number_that_is_not_one_records(said: Any, words: list[str], line: str
 
 
 def test_where_there_is_no_record(said: Any, home: Path) -> None:
-    """Nothing asked yet, nothing configured, a machine without a device, a file that is none, and one without records."""
+    """Nothing asked yet, nothing configured, no device here, a file that is none, and one without records."""
     (home / "device.db").unlink()
     status, _, err = said()
     assert (status, err.count("\n")) == (69, 1)

@@ -19,7 +19,6 @@ import structlog
 
 from hocket_bus.errors import HocketError
 
-from ..handling import handle
 from ..preemption import Interrupt, Preempted, Together
 from ..sampling.heads import NO_HEADS, Heads, stacked
 from ..sampling.step_rows import ALL, StepRows
@@ -47,6 +46,20 @@ def outcome_of(job: Callable[[], object]) -> object:
     except Exception as error:
         log.exception("error on the compute thread")
         return HocketError(f"the model failed: {error}", "see the daemon's log")
+
+
+def handle(done: Callable[[Any], None], outcome: object) -> None:
+    """Give an outcome to whoever waits for it on the main thread; where that fails, give the failure, once."""
+    try:
+        done(outcome)
+    except Exception as error:  # noqa: BLE001 - it is logged, and ends one request
+        done(failure(error))
+
+
+def failure(error: Exception) -> HocketError:
+    """Log a fault of this program with its traceback; return the error that its user gets."""
+    log.exception("a request failed by a fault of this daemon")
+    return HocketError(f"this daemon has a fault ({type(error).__name__})", "ask again, and report what its log says")
 
 
 T = TypeVar("T")

@@ -6,8 +6,7 @@ Both sides aggregate these integers and a side drafts from what it encodes, so "
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from math import exp
 
 import lz4.block
@@ -29,16 +28,18 @@ _PACKED = 16  # above two bits each for the bytes of an id and of a count, less 
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
-    """A distribution, p(ids[i]) = counts[i] / counts.sum(); ids ascend; `kept` is their share of the full one."""
+    """A distribution, p(ids[i]) = counts[i] / counts.sum(); ids ascend; `kept` is their share of the full one.
+
+    `probabilities` are those of `ids`, in their shape, summing to 1.
+    """
 
     ids: NDArray[np.int64]
     counts: NDArray[np.int64]
     kept: float
+    probabilities: NDArray[np.float64] = field(init=False, repr=False)
 
-    @cached_property
-    def probabilities(self) -> NDArray[np.float64]:
-        """The probabilities of `ids`, in their shape, summing to 1."""
-        return self.counts / np.float64(self.counts.sum())
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "probabilities", self.counts / np.float64(self.counts.sum()))
 
     def place(self, token: int) -> int | None:
         """Return the index of `token` in `ids`; None where it is not there."""

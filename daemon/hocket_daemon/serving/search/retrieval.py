@@ -47,7 +47,7 @@ from hocket_bus.messages import (
 )
 from hocket_bus.sockets import Link, Received
 
-from ...engine.handling import handle
+from ...engine.runtime.compute import handle
 from .follow_up import Found, search_texts
 
 WAIT_S = 10.0

@@ -22,7 +22,7 @@ from hocket_bus.log import RateLimitedLog
 from hocket_bus.messages import Message, Side
 from hocket_bus.sockets import Received
 
-from ...engine.handling import failure
+from ...engine.runtime.compute import failure
 from ..admission import Admission
 from ..cluster import ClusterPeer
 from ..mode import Facts, FollowedSession, Peer, Session

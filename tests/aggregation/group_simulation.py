@@ -111,7 +111,7 @@ class GroupWorld:
 
     @property
     def roster(self) -> list[tuple[str, ...]]:
-        """Who took part beside the asked device, by step."""
+        """Return the members that took part in each step."""
         return [tuple(trace.others) for trace in self.leader.exchange.traces]
 
     def run(self) -> None:

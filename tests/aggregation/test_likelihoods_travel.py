@@ -36,7 +36,7 @@ def told(sent: list[Message]) -> list[Draft]:
 
 
 def gains(dialogue: Dialogue) -> dict[str, float]:
-    """How much each side's passages gain by explaining the question, in nats."""
+    """Return the nats that each side's passages gain by explaining the question."""
     return dialogue.exchange.parties._advantages_of((LEADER, CLOUD))
 
 

@@ -44,7 +44,7 @@ def sides() -> Iterator[dict[str, Path]]:
 def test_what_the_other_side_has_is_asked_for_there(
     sides: dict[str, Path], side: str, words: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """One line: which side this machine is, and where to run the command."""
+    """The error is one line that names this machine's side and where to run the command."""
     other = "device" if side == "cloud" else "cloud"
     assert run([*words, "--home", str(sides[side])]) == 2
     (line,) = capfd.readouterr().err.splitlines()

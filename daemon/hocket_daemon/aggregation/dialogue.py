@@ -78,7 +78,7 @@ class _Talk:
     epoch: int
     drafts: int = 0  # that it has sent
     asked: bool = False  # cloud: out of step, and waiting for the device's target
-    has_likelihoods: bool = False  # of the own passages, as they were sent with a draft
+    sent_likelihoods: bool = False  # of the own passages, with a draft
 
 
 class Dialogue:
@@ -292,7 +292,7 @@ class Dialogue:
 
     def _drafts_from(self, name: str, from_step: int) -> list[tuple[str, wire.Message]]:
         """Return own drafts from a step on, for a party that may have received none before."""
-        self._talks[name].has_likelihoods = False
+        self._talks[name].sent_likelihoods = False
         drafts = self.exchange.drafts_from(from_step) if self.exchange.sends_drafts else []
         return [(name, self._message(own)) for own in drafts]
 
@@ -322,8 +322,8 @@ class Dialogue:
 
     def _message(self, own: Draft) -> wire.Draft:
         talk = self._talks[self._peer]
-        likelihoods = None if talk.has_likelihoods else self.exchange.parties.likelihoods.get(self._own)
-        talk.has_likelihoods = True
+        likelihoods = None if talk.sent_likelihoods else self.exchange.parties.likelihoods.get(self._own)
+        talk.sent_likelihoods = True
         return wire.Draft(
             session=self._session,
             epoch=talk.epoch,

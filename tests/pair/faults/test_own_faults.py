@@ -27,7 +27,7 @@ FAULTS = {
 
 @pytest.fixture(scope="module")
 def running(tiny_models: dict[str, Path]) -> Iterator[Pair]:
-    """One pair, which outlives all faults."""
+    """Run a pair for all tests of this file."""
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models) as made:
         yield made
 

@@ -57,8 +57,10 @@ def handle(done: Callable[[Any], None], outcome: object) -> None:
 
 
 def failure(error: Exception) -> HocketError:
-    """Log a fault of this program with its traceback; return the error that its user gets."""
+    """Log what a handler raised, with its traceback; return the error that its user gets."""
     log.exception("a request failed by a fault of this daemon")
+    if isinstance(error, HocketError):
+        return error
     return HocketError(f"this daemon has a fault ({type(error).__name__})", "ask again, and report what its log says")
 
 

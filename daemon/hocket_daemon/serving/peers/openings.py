@@ -55,7 +55,7 @@ class Openings:
         if entry is None:
             return
         if kind in self._ending:
-            entry.session.end(message)
+            self._sessions.on_end(entry, message)
             self._sessions.sweep(time.monotonic())
         else:
             self._sessions.on_message(entry, message, time.monotonic())

@@ -152,6 +152,10 @@ class Sessions:
         if not entry.session.closed:
             _isolated(entry.session, partial(entry.session.receive, message))
 
+    def on_end(self, entry: Followed, message: Message) -> None:
+        """Handle that the other side has ended a session that it leads."""
+        _isolated(entry.session, partial(entry.session.end, message))
+
     def stop(self, side: Side) -> None:
         """Stop this side: its clients may ask again, other sides go on without it."""
         for led in self.open_led():

@@ -8,6 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import partial
 
 import msgspec
@@ -19,11 +20,15 @@ from hocket_bus.wire import decode, encode
 from hocket_daemon.aggregation.dialogue import Dialogue, Effects
 from hocket_daemon.aggregation.dialogues import dialogue_type
 from hocket_daemon.aggregation.exchange.sampler import device_part, eta_device, target
+from hocket_daemon.aggregation.exchange.session_terms import Law
 from hocket_daemon.aggregation.paper import independent
 from hocket_daemon.aggregation.paper.aggregator import AggregatorExchange
+from hocket_daemon.aggregation.word import word_messages
 from hocket_daemon.engine.sampling import distribution as codec
 from hocket_daemon.engine.sampling.distribution import Distribution, truncate
-from hocket_daemon.engine.sampling.drawing import Rule, sample
+from hocket_daemon.engine.sampling.drawing import Rule, coin, sample
+from hocket_daemon.engine.sampling.word_draw import SCALE, Proposal
+from hocket_daemon.engine.text.words import END, number_of, word_of
 from hocket_lab.rehearsal.aggregating import Aggregating, scheduler
 
 VOCABULARY = 40
@@ -39,6 +44,25 @@ def model(side: str, salt: int, prefix: list[int]) -> Distribution:
     return truncate(weights / weights.sum(), 0.98)
 
 
+def word(side: str, salt: int, prefix: list[int], begin: Begin) -> Proposal:
+    """A stand-in for a side that draws words: by the noise that both have, from what `model` gives to each of them."""
+    rule = Rule(begin.sampling.seed, begin.sampling.temperature, begin.sampling.top_p)
+    law = model(side, salt, prefix)
+    token = sample(rule, len(prefix), law)
+    return Proposal(number_of(_words(begin)[token]), max(1, round(law.of(token) * SCALE)))
+
+
+def _words(begin: Begin) -> list[bytes]:
+    """A word for each token of the vocabulary, of which one may be the end."""
+    words = [b" w%d" % token for token in range(VOCABULARY)]
+    return [END if token in begin.eos else each for token, each in enumerate(words)]
+
+
+def law_of(side: str, salt: int, prefix: list[int], begin: Begin) -> Law:
+    """What a side says of the next step."""
+    return word(side, salt, prefix, begin) if begin.unit == "word" else model(side, salt, prefix)
+
+
 def opening(
     seed: int,
     rng: random.Random,
@@ -47,6 +71,7 @@ def opening(
     most_tokens: int,
     weights: str = "static",
     relevance_temperature: float = 1.0,
+    unit: str = "token",
 ) -> Begin:
     """Of a session that is drawn: short or long, greedy or warm, with an end of its own or none."""
     return Begin(
@@ -67,6 +92,7 @@ def opening(
         reweigh_every=1,
         relevance_temperature=relevance_temperature,
         wire_mass=0.98,
+        unit=unit,
     )
 
 
@@ -74,11 +100,30 @@ def reference(begin: Begin, salt: int, solo: frozenset[int]) -> list[int]:
     """The synchronous loop: one token after another, both distributions in hand; solo steps from the device alone."""
     rule = Rule(begin.sampling.seed, begin.sampling.temperature, begin.sampling.top_p)
     ids: list[int] = []
+    if begin.unit == "word":
+        return _reference_words(begin, salt, solo)
     while len(ids) < begin.sampling.max_tokens and not (ids and ids[-1] in begin.eos):
         device = model("device", salt, ids)
         cloud, log_h = model("cloud", salt, ids), (LOG_H["device"], LOG_H["cloud"])
         ids.append(token_of(begin.method, rule, len(ids), device, cloud, log_h, alone=len(ids) in solo))
     return ids
+
+
+def _reference_words(begin: Begin, salt: int, solo: frozenset[int]) -> list[int]:
+    words: list[int] = []
+    while len(words) < begin.sampling.max_tokens and not (words and word_of(words[-1]) == END):
+        device, cloud = (word(side, salt, words, begin) for side in ("device", "cloud"))
+        words.append(device.word if len(words) in solo else word_of_both(begin, len(words), device, cloud))
+    return words
+
+
+def word_of_both(begin: Begin, step: int, device: Proposal, cloud: Proposal) -> int:
+    """The word of one step: the coin's, or the likelier; in fractions, which round nothing."""
+    eta = Fraction(eta_device(LOG_H["device"], LOG_H["cloud"]))
+    if begin.sampling.temperature > 0:
+        return device.word if coin(begin.sampling.seed, step, 1 << 24) < eta * (1 << 24) else cloud.word
+    shares = eta * device.count, (1 - eta) * cloud.count
+    return device.word if device.word == cloud.word or shares[0] >= shares[1] else cloud.word
 
 
 def token_of(
@@ -137,15 +182,16 @@ class World:
         near_ties: bool,
         aggregating: Aggregating = "scheduler",
         shares_drafts: bool = True,
+        unit: str = "token",
     ) -> None:
         rng = random.Random(seed)
         self.rng, self.salt, self.near_ties, self.breaks = rng, seed, near_ties, breaks
-        self.begin = opening(seed, rng, aggregation, most_tokens=40)
+        self.begin = opening(seed, rng, aggregation, most_tokens=40, unit=unit)
         speed = {side: rng.uniform(0.001, 0.05) for side in ("device", "cloud")}
         shares = {"device": shares_drafts, "cloud": True}
         self.nodes = {
             side: Node(
-                dialogue_type(aggregation)(
+                dialogue_type(self.begin)(
                     side, self.begin, partial(scheduler, aggregating), shares_drafts=shares[side]
                 ),
                 lambda s=side: speed[s] * rng.uniform(0.5, 1.5),
@@ -202,7 +248,7 @@ class World:
 
         def done() -> None:
             node.busy = False
-            turn = node.dialogue.own(step, prefix, model(side, self.salt, ids), LOG_H[side], decode_s)
+            turn = node.dialogue.own(step, prefix, law_of(side, self.salt, ids, self.begin), LOG_H[side], decode_s)
             self.take(side, turn or Effects())
 
         self.at(self.now + decode_s, done)
@@ -233,6 +279,9 @@ class World:
 
     def forge_near_tie(self, message: wire.Draft) -> wire.Draft:
         """The cloud sees other numbers than the device sent: stands for a last bit that differs between processors."""
+        if self.begin.unit == "word":
+            forged = replace(word_messages.decode(message.payload), count=self.rng.randint(1, SCALE))
+            return msgspec.structs.replace(message, payload=word_messages.encode(forged))
         seen = codec.decode(message.payload)
         shuffled = np.random.default_rng(message.step).permutation(seen.counts)
         return msgspec.structs.replace(message, payload=codec.encode(replace(seen, counts=shuffled)))
@@ -263,14 +312,17 @@ class World:
         self.take("device", self.rejoin())
 
 
-def check(seed: int, aggregation: str, *, breaks: bool, near_ties: bool, shares_drafts: bool = True) -> World:
-    world = World(seed, aggregation, breaks=breaks, near_ties=near_ties, shares_drafts=shares_drafts)
+def check(
+    seed: int, aggregation: str, *, breaks: bool, near_ties: bool, shares_drafts: bool = True, unit: str = "token"
+) -> World:
+    world = World(seed, aggregation, breaks=breaks, near_ties=near_ties, shares_drafts=shares_drafts, unit=unit)
     world.run()
     device = world.nodes["device"]
     solo = frozenset(step for step, source in enumerate(device.sources) if source == "solo")
     assert device.ids == reference(world.begin, world.salt, solo), f"seed {seed}"
     assert device.ids == device.dialogue.exchange.confirmed.ids
-    assert [trace.part for trace in device.dialogue.exchange.traces] == parts(world, device.ids, solo), f"seed {seed}"
+    found = [trace.part for trace in device.dialogue.exchange.traces]
+    assert found == (parts_of_words if unit == "word" else parts)(world, device.ids, solo), f"seed {seed}"
     return world
 
 
@@ -280,4 +332,19 @@ def parts(world: World, ids: list[int], solo: frozenset[int]) -> list[float]:
     for step, token in enumerate(ids):
         device, cloud = (model(side, world.salt, ids[:step]) for side in ("device", "cloud"))
         found.append(1.0 if step in solo else device_part(device, cloud, eta, token))
+    return found
+
+
+def parts_of_words(world: World, words: list[int], solo: frozenset[int]) -> list[float]:
+    """The device's part in each of these words: the coin's, or by the shares of who proposed it."""
+    eta, found = eta_device(LOG_H["device"], LOG_H["cloud"]), []
+    for step, number in enumerate(words):
+        device, cloud = (word(side, world.salt, words[:step], world.begin) for side in ("device", "cloud"))
+        if step in solo:
+            found.append(1.0)
+        elif world.begin.sampling.temperature > 0:
+            found.append(float(coin(world.begin.sampling.seed, step, 1 << 24) < eta * (1 << 24)))
+        else:
+            had = eta * device.of(number), (1.0 - eta) * cloud.of(number)
+            found.append(had[0] / (had[0] + had[1]))
     return found

@@ -189,6 +189,7 @@ class FakePeer:
     rtt_s: float = 0.0
     silence_s: float = 0.0
     aggregates: bool = True
+    tokenizer: str = ""
     first_tokens_s: Sequence[float] = ()
     forbids: HocketError | None = None
     sent: list[Message] = field(default_factory=list)

@@ -38,6 +38,7 @@ ABOUT_MODELS = {
 # The model that answers, whatever this hour's machine takes; untrained it is never sure of what it suggests.
 UNMEASURED = CompositionSettings(model="", confidence=0.0)
 AGGREGATION = (
+    "unit",
     *("contrast", "connect_wait_s", "peer_wait_s", "progress_wait_s", "rejoin_wait_s"),
     *("relevance_temperature", "trust_cloud"),
 )

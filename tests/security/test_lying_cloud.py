@@ -54,7 +54,7 @@ class Device:
     """The device's half of a session, and everything that leaves it."""
 
     def __init__(self, opening: Begin, *, drafts: bool, guard: Guard = "leaves") -> None:
-        self.dialogue = dialogue_type(opening.method)(
+        self.dialogue = dialogue_type(opening)(
             "device", opening, shares_drafts=drafts, guard=guard, vocabulary=VOCABULARY
         )
         self.sent: list[object] = []

@@ -22,6 +22,7 @@ from .aggregation import (
     Sources,
     Sync,
     Target,
+    Unit,
     Weights,
 )
 from .composition import (
@@ -369,6 +370,7 @@ __all__ = [
     "Thought",
     "Token",
     "Turn",
+    "Unit",
     "Unknown",
     "Unreached",
     "Verdict",

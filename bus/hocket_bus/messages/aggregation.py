@@ -33,10 +33,12 @@ from .types import (
     Task,
     TokenId,
     TokenIds,
+    Word,
 )
 
 Method = Literal["coupled", "independent", "sync", "sync-both"]
 Weights = Literal["off", "static", "dynamic", "likelihood"]
+Unit = Literal["token", "word"]
 METHODS: tuple[str, ...] = get_args(Method)
 WEIGHTS: tuple[str, ...] = get_args(Weights)
 DEFAULT_WEIGHTS: Weights = "likelihood"
@@ -93,7 +95,7 @@ class Begin(Message, frozen=True):
     cloud read passages of other devices, too. `contrast` is how strongly each passage's row is set against one that has
     read the question alone; 0: not at all. `rtt_s` is the round trip if it is not the link's own, as between two
     devices; 0: it is. `bridge` has names that the device found, for a second step of the cloud's search, if they may
-    leave.
+    leave. `unit` is what a step is: a token of the `tokenizer` with this fingerprint, or a word of any.
     """
 
     session: Id
@@ -113,6 +115,8 @@ class Begin(Message, frozen=True):
     contrast: Strength = 0.0
     rtt_s: Seconds = 0.0
     bridge: Bridge | None = None
+    tokenizer: Line = ""
+    unit: Unit = "token"
 
 
 class Ready(Message, frozen=True):
@@ -149,6 +153,8 @@ class PromptProgress(Message, frozen=True):
 class Draft(Message, frozen=True):
     """A side's draft of one step. `payload` is its encoded distribution; `prefix` digests the tokens before it.
 
+    In a session of words `payload` is a word with its probability, and `token` is 0.
+
     `digest` is that of the `confirmed` tokens which the side has confirmed. With `weights` "likelihood" the first draft
     of an epoch says how likely the side's passages make each of the question's tokens.
     """
@@ -170,7 +176,8 @@ class Target(Message, frozen=True):
     """Tokens of the answer from step `first` on, by the side that decides them: in an aggregation the device.
 
     `digest` covers all tokens up to the last of them. A cloud that writes a dispatched answer sends with each token,
-    if requested, its log-probability and those of the most likely tokens in its place.
+    if requested, its log-probability and those of the most likely tokens in its place. In a session of words they are
+    `words`, of which the empty one ends the answer.
     """
 
     session: Id
@@ -181,6 +188,7 @@ class Target(Message, frozen=True):
     logprobs: Annotated[
         list[Annotated[list[Ranked], Meta(max_length=MAX_LOGPROBS + 1)]], Meta(max_length=MAX_TOKENS)
     ] = []
+    words: Annotated[list[Word], Meta(max_length=MAX_TOKENS)] = []
 
 
 class Aggregated(Message, frozen=True):

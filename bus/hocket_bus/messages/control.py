@@ -14,6 +14,7 @@ from .types import PROTOCOL_VERSION, Conversation, Count, Digest, Entry, Id, Lin
 class Hello(Message, frozen=True):
     """The first message of a connecting end. `tokenizer` is empty without a model, `name` for an end without one.
 
+    `words` is the fingerprint of the law by which its model writes words, empty where it cannot.
     `sealing_key` is a device's public key for what other devices of its group seal for it.
     """
 
@@ -22,13 +23,15 @@ class Hello(Message, frozen=True):
     tokenizer: Line = ""
     name: Name = ""
     sealing_key: Annotated[bytes, Meta(max_length=32)] = b""
+    words: Line = ""
 
 
 class Welcome(Message, frozen=True):
     """The answer to Hello: the application is ready. `epoch` is random at every start of the daemon.
 
     `streams_port` is where its streams are read, at the host that was dialled; 0 is the port after the dialled one.
-    `aggregates` says whether its model gives probabilities: a model behind a server gives text alone.
+    `aggregates` says whether its model gives probabilities: a model behind a server gives text alone. `words` is as in
+    Hello.
     """
 
     role: Role
@@ -37,6 +40,7 @@ class Welcome(Message, frozen=True):
     model: Line = ""
     streams_port: Annotated[int, Meta(ge=0, lt=1 << 16)] = 0
     aggregates: bool = True
+    words: Line = ""
 
 
 class Subscribed(Message, frozen=True):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, NamedTuple, get_args
 
 from msgspec import Meta, Struct
 
-PROTOCOL_VERSION = 28
+PROTOCOL_VERSION = 29
 MAX_QUESTION_CHARS = 8_000
 MAX_TOKENS = 4_096
 MAX_LOGPROBS = 20  # of the tokens in one place
@@ -37,6 +37,7 @@ Digest = Annotated[int, Meta(ge=0)]  # msgpack itself stops at 64 bits
 Count = Annotated[int, Meta(ge=0, lt=1 << 32)]
 TokenId = Annotated[int, Meta(ge=0, lt=1 << 18)]
 TokenIds = Annotated[list[TokenId], Meta(max_length=65_536)]
+Word = Annotated[bytes, Meta(max_length=48)]  # of an answer, in UTF-8
 Name = Annotated[str, Meta(max_length=64)]
 Line = Annotated[str, Meta(max_length=2_000)]
 Scorers = Annotated[list[Line], Meta(max_length=8)]

@@ -143,6 +143,11 @@ class Link:
         """Tell whether the other end's model gives probabilities; True while it has not said."""
         return self._welcome is None or self._welcome.aggregates
 
+    @property
+    def tokenizer(self) -> str:
+        """The fingerprint of the other end's tokenizer; empty while it has not said."""
+        return self._welcome.tokenizer if self._welcome is not None else ""
+
     def _silence(self) -> Unavailable:
         """Return the error for what does not answer: the daemon, or only its streams."""
         if self.up or self._welcome is None:

@@ -10,7 +10,7 @@ import msgspec
 from hocket_bus.messages import AggregationOutcome, Method, Ready, Side
 
 from ..serving.mode import Facts, question_of
-from ..serving.records.sources import PeerSources, sourced
+from ..serving.records.sources import PeerSources, by_token, sourced
 from ..serving.stream.reply import Reply, Sourced
 from .drafter import Drafter
 from .exchange.session_terms import Confirmed
@@ -96,10 +96,10 @@ def outcome_of(drafter: Drafter, steps: Sequence[Confirmed]) -> AggregationOutco
     )
 
 
-def sources_of(side: Side, drafter: Drafter, tokens: int, reported: PeerSources | None) -> Sourced:
-    """Return the sources of the first `tokens` tokens; `reported` is what the other side reports of its passages."""
-    found = drafter.passages.passages if drafter.passages is not None else []
-    return sourced(side, found, drafter.dialogue.exchange.traces[:tokens], reported)
+def sources_of(side: Side, drafter: Drafter, steps: Sequence[int], reported: PeerSources | None) -> Sourced:
+    """Return the sources of tokens that belong to `steps`; `reported` is the other side's report on its passages."""
+    traces = [drafter.dialogue.exchange.traces[step] for step in steps]
+    return sourced(side, drafter.found, traces, by_token(reported, steps))
 
 
 def _method(method: Method, steps: Sequence[Confirmed]) -> Method | Literal["alone"]:
@@ -124,7 +124,7 @@ def _decided(drafter: Drafter) -> Facts:
     begin = drafter.begin
     sampling = begin.sampling
     drawing = {"temperature": sampling.temperature, "top_p": sampling.top_p, "seed": sampling.seed}
-    return {"asked for": begin.method, "weights": begin.weights, "drawing": drawing}
+    return {"asked for": begin.method, "unit": begin.unit, "weights": begin.weights, "drawing": drawing}
 
 
 def _written(outcome: AggregationOutcome) -> Facts:

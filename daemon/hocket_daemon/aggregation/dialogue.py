@@ -14,22 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket_bus import messages as wire
-from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Aggregated, Begin, Passage, Side, Sources, Sync, Target
 
 from ..engine.sampling import distribution as codec
-from ..engine.sampling.distribution import Distribution
 from ..engine.sampling.drawing import Rule
 from ..engine.sampling.heads import Probabilities
 from ..privacy.history import CLOUD
 from ..serving.records.sources import Lacks, PeerSources, peer_sources, sources_message
+from .draft_messages import DraftMessages
 from .exchange.exchange import Exchange
 from .exchange.parties import LEADER
 from .exchange.schedule import Scheduler
-from .exchange.session_terms import Confirmed, Draft, Judges, SessionTerms
+from .exchange.session_terms import Confirmed, Draft, Judges, Law, SessionTerms
 from .steering import Guard
 from .weights import likelihood_ratio as ratio
-from .weights.relevance import BY_LIKELIHOOD, REWEIGHED, claims
+from .weights.relevance import REWEIGHED
 
 PeerMessage = wire.Draft | Target | Aggregated | Sync
 
@@ -40,35 +39,6 @@ class Effects:
 
     confirmed: list[Confirmed] = field(default_factory=list)
     send: list[tuple[str, wire.Message]] = field(default_factory=list)
-
-
-class DraftReader:
-    """A reader of the drafts of one session."""
-
-    def __init__(self, begin: Begin, vocabulary: int) -> None:
-        """Create the reader; `vocabulary` is the number of the model's tokens."""
-        self.compares = begin.weights in BY_LIKELIHOOD
-        self._claims = claims(begin.weights, begin.documents, begin.relevance_temperature)
-        self._vocabulary = vocabulary
-
-    def draft(self, message: wire.Draft) -> Draft:
-        """Read a draft. Raises BadMessage for a broken distribution, BadRequest for what no model or scorer gives."""
-        distribution = codec.decode(message.payload)
-        self.check([message.token, int(distribution.ids[-1])])
-        if message.log_h is not None and not self._claims[0] <= message.log_h <= self._claims[1]:
-            raise BadRequest(
-                "the other side sent a relevance score out of range", "install the same hocket on both ends"
-            )
-        return Draft(message.step, message.prefix, message.token, distribution, message.log_h, message.decode_s)
-
-    def likelihoods(self, message: wire.Draft) -> list[int] | None:
-        """Read the likelihoods of the question's tokens, where the draft has them. Raises BadMessage."""
-        return None if message.likelihoods is None else ratio.decode(message.likelihoods)
-
-    def check(self, tokens: Sequence[int]) -> None:
-        """Raise BadRequest for a token that the model does not have."""
-        if max(tokens, default=0) >= self._vocabulary:
-            raise BadRequest("the other side sent a token that this model does not have", "use models of one family")
 
 
 @dataclass(slots=True)
@@ -85,6 +55,8 @@ class Dialogue:
     """The state that one side keeps of its dialogue with all others."""
 
     exchange_type: ClassVar[type[Exchange]] = Exchange
+    messages_type: ClassVar[type[DraftMessages]] = DraftMessages
+    ends_with: ClassVar[frozenset[int]] = frozenset()  # steps that end an answer which may end; none: the model's EOS
 
     def __init__(
         self,
@@ -110,7 +82,7 @@ class Dialogue:
             begin.session,
             Rule(sampling.seed, sampling.temperature, sampling.top_p),
             begin.method,
-            frozenset(begin.eos),
+            self.ends_with if self.ends_with and begin.eos else frozenset(begin.eos),
             sampling.max_tokens,
             scheduler,
             shares_drafts and judges == "both",
@@ -119,13 +91,14 @@ class Dialogue:
             judges,
             most_say,
             begin.reweigh_every if begin.weights in REWEIGHED else None,
+            begin.unit,
         )
         self.exchange = self.exchange_type(side, terms)
         self._side = side
         self._own, self._peer = (LEADER, CLOUD) if side == "device" else (CLOUD, LEADER)
         self._session = begin.session
         self._judges = judges
-        self._reader = DraftReader(begin, vocabulary)
+        self._messages = self.messages_type(begin, vocabulary)
         self._talks = {self._peer: _Talk(begin.epoch)} if judges == "both" else {}
 
     @property
@@ -177,24 +150,24 @@ class Dialogue:
 
     def add_likelihoods(self, logs: NDArray[np.float64]) -> None:
         """Add how likely this side's passages make the question's tokens, [tokens], before the first own draft."""
-        if self._reader.compares:
+        if self._messages.compares:
             self.exchange.parties.add_likelihoods(self._own, ratio.steps_of(logs))
 
     def own(
         self,
         step: int,
         prefix: int,
-        distribution: Distribution,
+        law: Law,
         log_h: float | None,
         decode_s: float,
         *,
         parts: Probabilities | None = None,
     ) -> Effects:
-        """Take the own distribution of `step` after `prefix`; nothing follows when that no longer holds.
+        """Take the own law of `step` after `prefix`; nothing follows when that no longer holds.
 
         `parts` is what each row gives to it, [rows, ids].
         """
-        own = self.exchange.add_own(step, prefix, distribution, log_h, decode_s, parts=parts)
+        own = self.exchange.add_own(step, prefix, law, log_h, decode_s, parts=parts)
         if own is None:
             return Effects()
         sends = self.exchange.sends_drafts and not self.exchange.solo
@@ -239,12 +212,14 @@ class Dialogue:
         """Return a Target for a party: the tokens from `first` on, up to `end`, or to the last."""
         confirmed = self.exchange.confirmed
         length = len(confirmed) if end is None else end
+        ids, words = self._messages.target(confirmed.ids[first:length])
         return Target(
             session=self._session,
             epoch=self.epoch_of(name),
             first=first,
-            ids=confirmed.ids[first:length],
+            ids=ids,
             digest=confirmed.at(length),
+            words=words,
         )
 
     def sources(self, passages: list[Passage], length: int, lacks: Lacks, *, side: Side) -> Sources:
@@ -274,18 +249,18 @@ class Dialogue:
     def _take(self, name: str, message: wire.Draft | Target | Aggregated) -> None:
         """Take a message that may decide tokens."""
         if isinstance(message, Target) and self._side == "cloud":
-            self._reader.check(message.ids)
+            steps = self._messages.targets(message)
             self._talks[name].asked = False
-            self.exchange.add_target(message.first, message.ids, message.digest)
+            self.exchange.add_target(message.first, steps, message.digest)
         elif isinstance(message, wire.Draft) and (self._judges == "leader" or not self.exchange.solo):
             self._take_draft(name, message)
 
     def _take_draft(self, name: str, message: wire.Draft) -> None:
         parties = self.exchange.parties
-        draft, likelihoods = self._reader.draft(message), self._reader.likelihoods(message)
-        if likelihoods is not None and self._reader.compares:
+        draft, likelihoods = self._messages.draft(message), self._messages.likelihoods(message)
+        if likelihoods is not None and self._messages.compares:
             parties.add_likelihoods(name, likelihoods)
-        if self._reader.compares and draft.log_h is not None and name not in parties.likelihoods:
+        if self._messages.compares and draft.log_h is not None and name not in parties.likelihoods:
             return  # what told them was lost: without them this side would judge otherwise than the other one
         self.exchange.add_draft(name, draft, message.confirmed, message.digest)
         self._talks[name].drafts += 1
@@ -324,6 +299,7 @@ class Dialogue:
         talk = self._talks[self._peer]
         likelihoods = None if talk.sent_likelihoods else self.exchange.parties.likelihoods.get(self._own)
         talk.sent_likelihoods = True
+        token, payload = self._messages.payload(own)
         return wire.Draft(
             session=self._session,
             epoch=talk.epoch,
@@ -331,10 +307,10 @@ class Dialogue:
             prefix=own.prefix,
             confirmed=len(self.exchange.confirmed),
             digest=self.exchange.confirmed.digest,
-            token=own.token,
+            token=token,
             log_h=own.log_h,
             decode_s=own.decode_s,
-            payload=codec.encode(own.distribution),
+            payload=payload,
             likelihoods=None if likelihoods is None else ratio.encode(likelihoods),
         )
 

@@ -1,15 +1,16 @@
-"""The kind of dialogue for each way to draw: what only the papers' figures need stands in paper/."""
+"""The kind of dialogue of a session: by its unit, and by its way to draw, of which a paper's figures need one more."""
 
 from __future__ import annotations
 
-from hocket_bus.messages import Method
+from hocket_bus.messages import Begin
 
 from .dialogue import Dialogue
 from .paper.aggregator_dialogue import AggregatorDialogue
+from .word.word_dialogue import WordDialogue
 
-_TYPES: dict[Method, type[Dialogue]] = {"independent": AggregatorDialogue}
 
-
-def dialogue_type(method: Method) -> type[Dialogue]:
-    """Return the kind of dialogue that both sides of a session with this method hold."""
-    return _TYPES.get(method, Dialogue)
+def dialogue_type(begin: Begin) -> type[Dialogue]:
+    """Return the kind of dialogue that all parties of this session hold."""
+    if begin.unit == "word":
+        return WordDialogue
+    return AggregatorDialogue if begin.method == "independent" else Dialogue

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from hocket_bus.errors import HocketError
+from hocket_bus.errors import HocketError, Unavailable
 from hocket_bus.messages import Begin, Passage, Passages, Side
 from hocket_retrieval.text.heads import headed
 
@@ -21,8 +22,9 @@ from ..engine.runtime.grounded import Grounded
 from ..engine.runtime.likelihood import NO_LIKELIHOODS
 from ..engine.runtime.prompt_meter import PromptMeter
 from ..engine.runtime.sequences import SequenceGroup, read
-from ..engine.sampling.heads import Heads, Made, contrast_of, made_of
+from ..engine.sampling.heads import Heads, contrast_of
 from ..engine.sampling.step_rows import ALL, step_rows
+from ..engine.text.words import CAP
 from ..serving.disclosure import SessionDisclosure
 from ..serving.search.follow_up import Found, search_text
 from ..serving.search.gatherer import Find, nothing
@@ -31,11 +33,16 @@ from ..serving.search.retrieval import NO_PASSAGES
 from ..serving.services import Services
 from ..serving.stream.prefix import PrefixChain
 from .dialogue import Dialogue, Effects
+from .drafts_of import drafts_of
 from .exchange.session_terms import Confirmed
+from .own_drafts import Own, OwnDraft
 from .weights.relevance import BY_LIKELIHOOD, REWEIGHED, compared, query, weighed_by
+from .word.question_gains import question_gains
 
 T = TypeVar("T")
 Outcome: TypeAlias = "T | HocketError"
+MORE_TOKENS = 1.5  # that this side's tokenizer may have than the asked side's, for the same words
+_SHORTER = "lower --max-tokens, or ask a shorter question"
 NEARLY_READ = 0.99  # all passes are made, and what follows from them is not there yet
 Scorer = Callable[[str, list[Passage], str, Callable[[list[float] | HocketError], None]], None]
 log = structlog.get_logger(__name__)
@@ -95,7 +102,7 @@ class RelevanceWeights:
         begin: Begin,
         found: Found,
         scorer: Scorer,
-        decode: Callable[[list[int]], str],
+        decode: Callable[[Sequence[int]], str],
         *,
         on_news: Callable[[], None],
         on_static: Callable[[HocketError], None],
@@ -103,7 +110,7 @@ class RelevanceWeights:
     ) -> None:
         """Weigh by the question; `scorer` asks for scores of passages against a text, by a named scorer, in order.
 
-        `decode` turns answer ids into text; `on_news` is called when weights have come that may be waited for,
+        `decode` turns an answer's steps into text; `on_news` is called when weights have come that may be waited for,
         `on_static` once where there will be no more: what is not weighed yet is weighed by the question alone.
         `least` is as `weigh` has it.
         """
@@ -169,14 +176,17 @@ class RelevanceWeights:
         return Weighing(*weigh(scores, self._begin.relevance_temperature, self._likelihoods, least=self._least))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class _Decoding:
-    """The decode step under way."""
+    """The draft under way, and the decode step that it waits for."""
 
     step: int
     prefix: int
-    log_h: float | None
-    interrupt: Interrupt
+    weighing: Weighing
+    draft: OwnDraft
+    interrupt: Interrupt = field(default_factory=Interrupt)
+    passes: int = 0
+    seconds: float = 0.0
 
     def stale(self, drafted: PrefixChain) -> bool:
         """Tell whether the tokens it is conditioned on no longer hold."""
@@ -221,6 +231,17 @@ class Drafter:
         self._meter = PromptMeter()
         self._grounded = Grounded(services.compute, self._meter.add)
         self._decoding: _Decoding | None = None
+        self._drafts = drafts_of(services.model, begin)
+
+    @property
+    def text(self) -> Callable[[Sequence[int]], str]:
+        """The function that turns steps of the answer into text."""
+        return self._drafts.text
+
+    @property
+    def tokens(self) -> Callable[[Sequence[int]], list[int]]:
+        """The function that turns steps of the answer into this side's own tokens."""
+        return self._drafts.tokens
 
     @property
     def found(self) -> list[Passage]:
@@ -299,24 +320,45 @@ class Drafter:
             return
         weighing = self.weights.of(step, exchange.drafted)
         if weighing is not None:
-            self._decode(step, weighing)
+            self._draft(step, weighing)
 
-    def _decode(self, step: int, weighing: Weighing) -> None:
-        drafted, mass = self.dialogue.exchange.drafted, self.begin.wire_mass
-        contrast = contrast_of(self.begin.contrast, self.begin.eos, self.documents, step)
+    def _draft(self, step: int, weighing: Weighing) -> None:
+        drafted = self.dialogue.exchange.drafted
+        draft = self._drafts.begin(drafted.ids)
+        if self._has_room(len(draft.ids)):
+            self._decoding = _Decoding(step, drafted.digest, weighing, draft)
+            self._decode(self._decoding)
+
+    def _has_room(self, tokens: int) -> bool:
+        """Tell whether so many own tokens fit behind the prompt; fail where the answer itself does not."""
+        fits, exchange = tokens < self._room, self.dialogue.exchange
+        if not fits and len(exchange.drafted) == len(exchange.confirmed):
+            self._session.fail(Unavailable("the answer has more tokens here than there is room for", _SHORTER))
+        return fits
+
+    def _decode(self, decoding: _Decoding) -> None:
+        """Have the model decode once more for a draft, unless what follows is known already."""
+        begin, draft, weights, mass = self.begin, decoding.draft, decoding.weighing.documents, self.begin.wire_mass
+        ends = begin.eos and self._services.model.eos
+        contrast = contrast_of(begin.contrast, ends, self.documents, len(draft.ids))
         disclosure, documents = self._disclosure, [passage.document for passage in self.found]
-        rows = step_rows(weighing.documents, contrast, one_by_one=self._services.model.rows_cost)
+        rows = ALL
+        if disclosure is None:
+            rows = step_rows(weights, contrast, one_by_one=self._services.model.rows_cost)
 
-        def then(heads: Heads) -> Made:
+        def then(heads: Heads) -> Own | None:
             if disclosure is None:
-                return made_of(heads, weighing.documents, mass, contrast)
-            return disclosure.made(step, heads, weighing.documents, documents, wire_mass=mass, contrast=contrast)
+                return draft.add(heads, weights, contrast)
+            return disclosure.made(decoding.step, heads, weights, documents, wire_mass=mass, contrast=contrast)
 
-        def done(outcome: Decoded[Made] | HocketError, seconds: float) -> None:
-            self._on_distribution(decoding, outcome, seconds)
+        def done(outcome: Decoded[Own | None] | HocketError, seconds: float) -> None:
+            self._on_decoded(decoding, outcome, seconds)
 
-        interrupt = self._grounded.decode(drafted.ids, then, done, rows=rows if disclosure is None else ALL)
-        decoding = self._decoding = _Decoding(step, drafted.digest, weighing.log_h, interrupt)
+        known = draft.known(rows.places or ())
+        if known is None:
+            decoding.interrupt = self._grounded.decode(draft.ids, then, done, rows=rows)
+        else:
+            self._services.compute.run(partial(then, known), lambda own: self._on_known(decoding, own))
 
     def _on_passages(self, outcome: Outcome[Passages]) -> None:
         text = search_text(self.begin.prompt)
@@ -334,7 +376,7 @@ class Drafter:
             self.begin,
             outcome,
             self._lookups.score,
-            self._services.model.text,
+            self._drafts.text,
             on_news=self.draft_next,
             on_static=self._on_static,
             least=LEAST if self._disclosure is None else 0.0,
@@ -354,9 +396,10 @@ class Drafter:
             self._services.reading.prompt(self._services.readable(begin.prompt), texts),
             texts,
             task=begin.task,
-            room=begin.sampling.max_tokens,
+            room=self._room,
             likelihood=begin.weights in BY_LIKELIHOOD and bool(texts),
-            alone=bool(begin.contrast) or self._disclosure is not None,
+            alone=bool(begin.contrast) or self._disclosure is not None or self._compares_gains,
+            alone_too=self._compares_gains,
             session=begin.session,
             expect=self._meter.expect,
         )
@@ -373,30 +416,67 @@ class Drafter:
         self.prefill_s, self.prompt_tokens = seconds, sum(map(len, outcome.prompts))
         assert self.weights is not None
         if len(outcome.likelihoods):
-            self.weights.add_likelihoods(outcome.likelihoods)
-            self.dialogue.add_likelihoods(explained(outcome.likelihoods))
+            self._add_likelihoods(outcome.likelihoods, outcome.scored)
         self._session.on_read()
         self.draft_next()
 
-    def _on_distribution(self, decoding: _Decoding, outcome: Outcome[Decoded[Made]], seconds: float) -> None:
-        if decoding is self._decoding:
-            self._decoding = None
+    def _on_known(self, decoding: _Decoding, own: Outcome[Own | None]) -> None:
+        if decoding is self._decoding and not self.closed:
+            self._on_decoded(decoding, own if isinstance(own, HocketError) else Decoded(own, 0, -1), 0.0)
+
+    def _add_likelihoods(self, likelihoods: NDArray[np.float64], scored: list[int]) -> None:
+        assert self.weights is not None
+        of_passages = likelihoods[: self.documents]
+        self.weights.add_likelihoods(of_passages)
+        logs = explained(of_passages)
+        if self._compares_gains:
+            pieces = [self._services.model.piece(id) for id in scored]
+            logs = question_gains(self.begin.prompt.query.strip(), pieces, logs - likelihoods[-1])
+        self.dialogue.add_likelihoods(logs)
+
+    @property
+    def _compares_gains(self) -> bool:
+        """Tell whether sides compare what each gains by its passages: their models read the question differently."""
+        return self.begin.unit == "word" and self.begin.weights in BY_LIKELIHOOD
+
+    @property
+    def _room(self) -> int:
+        """The own tokens that an answer may have."""
+        room = self.begin.sampling.max_tokens
+        return room if self.begin.unit == "token" else round(MORE_TOKENS * room) + CAP
+
+    def _on_decoded(self, decoding: _Decoding, outcome: Outcome[Decoded[Own | None]], seconds: float) -> None:
+        current = decoding is self._decoding
         if self.closed:
             return
         if isinstance(outcome, HocketError):
             self._session.fail(outcome)
             return
-        self.drafts += 1
-        # Acted on before anything is counted, since the other side waits for it.
-        own, step, prefix = outcome.value, decoding.step, decoding.prefix
-        self._session.act(self.dialogue.own(step, prefix, own.distribution, decoding.log_h, seconds, parts=own.parts))
-        self._services.counters.drafted(seconds if decoding.step > 0 else None)
+        decoding.seconds += seconds
+        decoding.passes += 1
+        if outcome.value is None:
+            if current:
+                self._decode(decoding)
+            return
+        if current:
+            self._decoding = None
+        self._on_own(decoding, outcome.value)
         # The first distribution was there when the question was read, and others are no plain step of a token.
         if decoding.step > 0 and outcome.repeated == 0 and not self.closed:
             self._pace(outcome.rows, seconds)
 
+    def _on_own(self, decoding: _Decoding, own: Own) -> None:
+        self.drafts += 1
+        self._drafts.count(decoding.passes)
+        # Acted on before anything is counted, since the other side waits for it.
+        seconds, log_h = decoding.seconds, decoding.weighing.log_h
+        effects = self.dialogue.own(decoding.step, decoding.prefix, own.distribution, log_h, seconds, parts=own.parts)
+        self._session.act(effects)
+        self._services.counters.drafted(seconds if decoding.step > 0 else None)
+
     def _pace(self, rows: int, seconds: float) -> None:
         """Learn from a step's time, and begin the next step if the window has grown."""
         expected_s = self._services.profiler.observe(rows, self._grounded.length, seconds)
-        self.dialogue.exchange.pace(self._session.rtt_s, expected_s, self._session.max_lookahead)
+        draft_s = expected_s * self._drafts.passes
+        self.dialogue.exchange.pace(self._session.rtt_s, draft_s, self._session.max_lookahead)
         self.draft_next()

@@ -46,7 +46,7 @@ class Follower(Following):
         question = search_text(begin.prompt)
         find = self._find(question, begin.documents, scorer=begin.scorer, escalates=begin.escalates)
         bounds = disclosure.session() if disclosure is not None else None
-        begins = dialogue_type(begin.method)
+        begins = dialogue_type(begin)
         self._dialogue = begins("cloud", begin, scheduler, vocabulary=services.model.vocabulary)
         self._drafter = Drafter(services, begin, self, self._dialogue, side="cloud", find=find, disclosure=bounds)
 
@@ -144,7 +144,7 @@ class Follower(Following):
         """Tell the device what this side's passages had to do with its answer."""
         found = self._drafter.passages
         if isinstance(message, End) and found is not None and not self.closed:
-            lacks = lacking(self._services.model.text, self._drafter.begin.prompt, found.passages)
+            lacks = lacking(self._drafter.text, self._drafter.begin.prompt, found.passages)
             self._peer.send(self._dialogue.sources(found.passages, message.tokens, lacks, side=self._services.side))
         self.close()
 

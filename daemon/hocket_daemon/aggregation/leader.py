@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from abc import ABC
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import msgspec
@@ -46,7 +46,18 @@ from .dialogues import dialogue_type
 from .drafter import Drafter
 from .exchange.lookahead import MAX_LOOKAHEAD
 from .exchange.session_terms import Confirmed
-from .leader_terms import DOUBTED, NO_CLOUD, STEERED, LeaderTerms, found_in, nothing_found, options_of
+from .leader_terms import (
+    ANOTHER_TOKENIZER,
+    DOUBTED,
+    INDEPENDENT,
+    NO_CLOUD,
+    STEERED,
+    UNGUARDED,
+    LeaderTerms,
+    found_in,
+    nothing_found,
+    options_of,
+)
 from .partner import Action, GiveUp, GoAlone, Join, Leave, Partner, Rejoin, Warn
 from .patience import longest_wait_s
 from .weights.agreement import agree
@@ -98,6 +109,7 @@ class DraftingLeader(Leading, ABC):
         super().__init__(services, reply)
         self._terms = terms
         self._steps: list[Confirmed] = []
+        self._tokens_of: list[int] = []  # the step that each of the reply's tokens is of
         self._account = AnswerSummary()
 
     @property
@@ -126,14 +138,26 @@ class DraftingLeader(Leading, ABC):
 
     def _add(self, confirmed: Sequence[Confirmed]) -> tuple[Finish | None, Sequence[Confirmed]]:
         """Add tokens up to the answer's end; return how it ends, if it does, and the tokens that were added."""
-        traces = self._drafter.dialogue.exchange.traces
         for number, each in enumerate(confirmed, start=1):
             self._steps.append(each)
-            trace = traces[each.step]
-            finish = self._reply.add(each.token, each.source, trace.ranking, partial(shares_of, trace))
+            finish = self._add_step(each)
             if finish is not None:
                 return finish, confirmed[:number]
         return None, confirmed
+
+    def _add_step(self, step: Confirmed) -> Finish | None:
+        """Add a step to the reply, as this side's own tokens: the one that it is, or those of its word."""
+        trace = self._drafter.dialogue.exchange.traces[step.step]
+        for token in self._drafter.tokens([step.token]):
+            self._tokens_of.append(step.step)
+            finish = self._reply.add(token, step.source, trace.ranking, partial(shares_of, trace))
+            if finish is not None:
+                return finish
+        return None
+
+    def _by_token(self) -> list[Confirmed]:
+        """Return what was confirmed with each of the reply's tokens."""
+        return [replace(self._steps[step], step=at) for at, step in enumerate(self._tokens_of)]
 
     def _check_documents(self, ready: Ready | None = None) -> bool:
         """Tell the reader that an answer without documents is the model's own; fail where others' have begun it.
@@ -181,6 +205,9 @@ class Leader(DraftingLeader):
 
     def _meet(self) -> None:
         self._waits_for_names = False
+        if self._begin.unit == "word" and (why := self._unsuited()):
+            self._do(self._partner.leave("another tokenizer", *why))
+            return
         up, reason = (self._peer.up, self._peer.reason) if self._peer is not None else (False, None)
         self._do(self._partner.start(time.monotonic(), up, reason))
 
@@ -203,12 +230,18 @@ class Leader(DraftingLeader):
         line = self._evidence.look(self._drafter.passages, self._known.ready, alone=self._partner.alone)
         self._doubt(line, begun=bool(self._steps))
 
+    def _unsuited(self) -> tuple[str, str] | None:
+        """Return why this question cannot be answered by words, and a remedy; None where it can."""
+        if self._begin.method == "independent":
+            return INDEPENDENT
+        return UNGUARDED if self._terms.guard == "leaves" else None
+
     def _open(self, scorer: str) -> None:
-        self._begin = self._terms.opening(scorer)
+        self._begin = self._terms.opening(scorer, self._terms.unit(self._peer))
         self._sessions.append(self.id.hex())
         terms = self._terms
         services = self._services
-        self._dialogue = dialogue_type(self._begin.method)(
+        self._dialogue = dialogue_type(self._begin)(
             services.side,
             self._begin,
             terms.scheduler,
@@ -248,12 +281,23 @@ class Leader(DraftingLeader):
         if self._waits_for_names:  # how the other side is then is seen then
             return
         now = time.monotonic()
-        if up:
+        if up and self._begin.unit == "token" and self._terms.unit(self._peer) == "word":
+            self._on_another_tokenizer()
+        elif up:
             self._do(self._partner.on_up(now))
         elif reason is not None and self._peer is not None and self._peer.up:  # and yet it is: with another daemon
             self._do(self._partner.on_moved(now, reason))
         elif reason is not None:
             self._do(self._partner.on_down(now, reason))
+
+    def _on_another_tokenizer(self) -> None:
+        """Begin anew, by words, with a cloud whose tokenizer is known only now; go on alone if the answer has begun."""
+        if self._steps or not self._partner.exists:
+            self._do(self._partner.leave("another tokenizer", *ANOTHER_TOKENIZER) if self._partner.exists else [])
+        else:
+            self._drafter.close()
+            self._open(self._begin.scorer)
+            self.start()
 
     def _due_s(self) -> float:
         return self._partner.due_s
@@ -406,9 +450,9 @@ class Leader(DraftingLeader):
             self._conclude(self._written)
 
     def _result(self) -> tuple[Outcome, Sourced, int]:
-        drafter, steps = self._drafter, self._steps
-        sources = sources_of(self._services.side, drafter, len(steps), self._known.peer_sources)
-        return outcome_of(drafter, steps), sources, drafter.prompt_tokens
+        drafter = self._drafter
+        sources = sources_of(self._services.side, drafter, self._tokens_of, self._known.peer_sources)
+        return outcome_of(drafter, self._by_token()), sources, drafter.prompt_tokens
 
     def _readers(self) -> list[str]:
         reader = self._services.reader
@@ -421,7 +465,7 @@ class Leader(DraftingLeader):
 
     def record(self) -> Facts:
         """Return the record for `hocket explain`; the question stays on the machine where it was asked."""
-        facts = self._account.of_leader(self._reply, self._drafter, self._steps, self._known.ready, self.rtt_s)
+        facts = self._account.of_leader(self._reply, self._drafter, self._by_token(), self._known.ready, self.rtt_s)
         return {**facts, "sessions": self._sessions}
 
 

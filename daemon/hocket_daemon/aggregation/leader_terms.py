@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hocket_bus.errors import Unavailable
-from hocket_bus.messages import AggregationOptions, Ask, Begin, Ready, Side
+from hocket_bus.messages import AggregationOptions, Ask, Begin, Ready, Side, Unit
 
+from ..serving.mode import Peer
 from .exchange.schedule import Scheduler
 from .partner import Waits
 from .steering import Guard
@@ -19,6 +20,19 @@ STEERED = (
 DOUBTED = (
     "the cloud may be steering this answer towards your private text, though most likely by chance; if you do not "
     "trust it, set drafts = false under [egress]: the device then leaves it in time"
+)
+UNGUARDED = (
+    "the models of the two sides have different tokenizers, and then it cannot be checked whether the cloud steers an "
+    "answer to extract your private text",
+    "if the cloud is yours, set trust_cloud = true under [aggregation]",
+)
+INDEPENDENT = (
+    "the models of the two sides have different tokenizers, and the method independent needs one",
+    "ask with another method",
+)
+ANOTHER_TOKENIZER = (
+    "the models of the two sides have different tokenizers",
+    "use models of one family, or leave unit = auto under [aggregation]",
 )
 NO_CLOUD = "set cloud in the device's configuration, or ask without --require-cloud"
 
@@ -32,7 +46,8 @@ class LeaderTerms:
     scheduler: Callable[[], Scheduler]
     min_evidence: float  # the score below which no passage is taken to be about a question
     guard: Guard  # what is done where the other side steers the answer
-    opening: Callable[[str], Begin]  # by the scorer that both sides are known to have
+    opening: Callable[[str, Unit], Begin]  # by the scorer that both sides are known to have, and what a step is
+    unit: Callable[[Peer | None], Unit]  # of a session with this other side
     agreed: Callable[[str], None]  # is told the scorer that both sides have
 
 

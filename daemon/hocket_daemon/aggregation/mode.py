@@ -28,6 +28,7 @@ from hocket_bus.messages import (
     Sync,
     Target,
     Task,
+    Unit,
     other,
 )
 
@@ -41,7 +42,7 @@ from .exchange.schedule import Scheduler
 from .follower import Follower
 from .group.group_leader import GroupLeader, Invited
 from .leader import Leader
-from .leader_terms import LeaderTerms, options_of
+from .leader_terms import ANOTHER_TOKENIZER, LeaderTerms, options_of
 from .partner import Waits
 from .settings import AggregationSettings, GroupSettings
 from .steering import guard
@@ -138,7 +139,8 @@ class AggregationMode:
             self._scheduler,
             self._settings.min_evidence,
             guard(trusts=self._settings.trust_cloud, shares_drafts=self._services.shares_drafts),
-            lambda scorer: self._opening(ask, scorer, escalates=escalates),
+            lambda scorer, unit: self._opening(ask, scorer, unit, escalates=escalates),
+            self._unit,
             agreed,
         )
 
@@ -155,19 +157,38 @@ class AggregationMode:
         return rows_of(begin.documents, alone=bool(begin.contrast) or self._disclosure is not None)
 
     def accept(self, opening: Message, peer: Peer) -> Follower:
-        """Draft along in a device's session. Raises Unavailable where another device's question would leave."""
+        """Draft along in a device's session.
+
+        Raises Unavailable where another device's question would leave, and for steps that this model cannot take.
+        """
         if self._services.side == "device" and not self._services.reads_here:
             raise NOT_FOR_OTHERS
+        self._check_unit(_begin(opening))
         follower = Follower(self._services, _begin(opening), peer, self._scheduler, self._disclosure)
         follower.start()
         return follower
+
+    def _check_unit(self, begin: Begin) -> None:
+        """Raise Unavailable where this side's model can take no such steps."""
+        alike = begin.tokenizer == self._services.model.fingerprint
+        if begin.unit == "token" and not alike:
+            raise Unavailable(*ANOTHER_TOKENIZER)
+        if begin.unit == "word" and (not self._services.words or self._disclosure is not None):
+            raise Unavailable("this side answers together only with a model that has its own tokenizer")
 
     def refusal(self, opening: Message, error: HocketError) -> Message:
         """Return the message that this side cannot take part."""
         begin = _begin(opening)
         return refused(error, begin.session, begin.epoch)
 
-    def _opening(self, ask: Ask, scorer: str, *, escalates: bool) -> Begin:
+    def _unit(self, peer: Peer | None) -> Unit:
+        """Return what a step of a session with this other side is."""
+        if self._settings.unit == "auto":
+            own = self._services.model.fingerprint
+            return "token" if peer is None or peer.tokenizer in ("", own) else "word"
+        return self._settings.unit if self._services.words else "token"
+
+    def _opening(self, ask: Ask, scorer: str, unit: Unit, *, escalates: bool) -> Begin:
         """Return the opening; an escalated question has static weights, as others' passages cannot be weighed anew."""
         options, settings = options_of(ask), self._settings
         weights = "static" if escalates and options.weights != "off" else options.weights
@@ -187,6 +208,8 @@ class AggregationMode:
             scorer=scorer,
             escalates=escalates,
             contrast=self._contrast(ask.task),
+            tokenizer=self._services.model.fingerprint,
+            unit=unit,
         )
 
     def _contrast(self, task: Task) -> float:

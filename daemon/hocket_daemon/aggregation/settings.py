@@ -38,6 +38,13 @@ class AggregationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_on
         ),
         FOR_EXPERTS,
     ] = 0.5
+    unit: Annotated[
+        Literal["auto", "token", "word"],
+        Meta(
+            description="what the sides decide together at each step: a `token`, which needs models with one "
+            "tokenizer, or a `word`, which any two models can; `auto`: tokens where the tokenizers are equal"
+        ),
+    ] = "auto"
     connect_wait_s: Annotated[
         float, Meta(ge=0, description="how long a question waits for a cloud that is not connected"), FOR_EXPERTS
     ] = 2.0

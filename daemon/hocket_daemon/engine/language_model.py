@@ -14,6 +14,7 @@ from .preemption import Interrupt
 from .sampling.heads import Heads
 from .segments import Contents, Segment
 from .text.tokenizer import Layout, Prefix
+from .text.word_tokens import WordTokens
 
 
 class Memory(Protocol):
@@ -100,6 +101,10 @@ class LanguageModel(Protocol):
     @property
     def eos(self) -> list[int]:
         """The ids that end an answer, ascending."""
+
+    @property
+    def word_tokens(self) -> WordTokens | None:
+        """The tokens in words; None where the tokenizer is not byte-level. From any thread."""
 
     @property
     def prefill_tokens(self) -> int:

@@ -64,11 +64,12 @@ class CloudDaemon(Daemon):
         self.board.add(facts=[self._corrected])
 
     def greet(self, hello: Hello) -> Welcome | Error:
-        """Answer Hello; a device must number its tokens as this side does."""
-        if hello.role == "device" and hello.tokenizer != self.services.model.fingerprint:
+        """Answer Hello; a device must number its tokens as this side does, or write words as it does."""
+        alike = hello.tokenizer == self.services.model.fingerprint
+        if hello.role == "device" and not (alike or (hello.words and hello.words == self.services.words)):
             return Error(
                 code="protocol",
-                text="the models of device and cloud have different tokenizers",
+                text="the models of device and cloud have different tokenizers, and one of them is not byte-level BPE",
                 remedy="configure two models of one family under [model] name",
             )
         return super().greet(hello)

@@ -351,6 +351,7 @@ class Daemon:
             model=model.name,
             streams_port=self.settings.advertise_streams,
             aggregates=self._aggregates,
+            words=self.services.words,
         )
 
     # --- the other side

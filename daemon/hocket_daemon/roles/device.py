@@ -175,6 +175,7 @@ class DeviceDaemon(Daemon):
             tokenizer=self.services.model.fingerprint,
             name=self.settings.name,
             sealing_key=self._sealing_key.public,
+            words=self.services.words,
         )
         gate = PeerGate(self._egress, member.endpoint, self.ledger)
         link = self.bus.dial(member.endpoint, hello, gate=gate, takes=self.at_peer, key=member.key)

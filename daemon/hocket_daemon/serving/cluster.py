@@ -95,6 +95,11 @@ class ClusterPeer:
         return self.link.aggregates
 
     @property
+    def tokenizer(self) -> str:
+        """The fingerprint of that daemon's tokenizer; empty while it has not said."""
+        return self.link.tokenizer
+
+    @property
     def rtt_s(self) -> float:
         """The round-trip time of the link, in seconds."""
         return self.link.rtt_s

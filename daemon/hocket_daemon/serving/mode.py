@@ -51,6 +51,10 @@ class Peer(Protocol):
         """Tell whether its model reports probabilities, as far as it has said."""
 
     @property
+    def tokenizer(self) -> str:
+        """The fingerprint of its model's tokenizer; empty where that is not known."""
+
+    @property
     def silence_s(self) -> float:
         """Seconds since anything came from it."""
 

@@ -10,6 +10,7 @@ from ..engine.generators.generator import TextGenerator
 from ..engine.language_model import LanguageModel
 from ..engine.reading import Reading
 from ..engine.runtime.compute import Compute
+from ..engine.text.words import LAW
 from ..monitoring.counters import Counters
 from ..privacy.history import History
 from ..profiling.profiler import Profiler
@@ -45,6 +46,11 @@ class Services:
     def notices(self, gathered: Gathered | None) -> list[str]:
         """Return what the other side's reader should know of this side's part."""
         return [*filter(None, [self.fallback_notice]), *(gathered.notices if gathered else [])][:MAX_NOTICES]
+
+    @property
+    def words(self) -> str:
+        """The fingerprint of the law by which this side's model writes words; empty where it cannot."""
+        return LAW if self.aggregates and self.model.word_tokens is not None else ""
 
     @property
     def reads_here(self) -> bool:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from hocket_bus.messages import Method, Side, Source
 
-from ...engine.sampling.distribution import Distribution
 from ...engine.sampling.drawing import draw
 from ...engine.sampling.heads import Made, Probabilities, Table, within
 from ...engine.sampling.ranking import UNRANKED, Ranking, ranking
@@ -23,7 +22,7 @@ from .lookahead import MAX_LOOKAHEAD, draft_window
 from .parties import LEADER, Part, Parties
 from .sampler import foregone, mixture
 from .schedule import other
-from .session_terms import Confirmed, Draft, SessionTerms
+from .session_terms import Confirmed, Draft, Law, SessionTerms, tokens_of
 
 _DRAFT_AHEAD: tuple[Method, ...] = ("coupled", "independent")
 
@@ -98,13 +97,13 @@ class Exchange:
         self,
         step: int,
         prefix: int,
-        distribution: Distribution,
+        distribution: Law,
         log_h: float | None,
         decode_s: float,
         *,
         parts: Probabilities | None = None,
     ) -> Draft | None:
-        """Draw the own draft of `step` after `prefix` from a distribution; None when that prefix no longer holds.
+        """Draw the own draft of `step` after `prefix` from a law; None when that prefix no longer holds.
 
         `parts` is what each row gives to it, [rows, ids].
         """
@@ -166,7 +165,8 @@ class Exchange:
         length, digest = self.parties.confirmed_by(name) or (0, self.confirmed.at(0))
         return length <= len(self.confirmed) and self.confirmed.at(length) == digest
 
-    def _draw(self, step: int, distribution: Distribution) -> int:
+    def _draw(self, step: int, law: Law) -> int:
+        distribution = tokens_of(law)
         return draw(self._terms.rule, step, distribution.ids, distribution.probabilities)
 
     def _judge(self, step: int) -> Confirmed | None:
@@ -220,7 +220,7 @@ class Exchange:
         """Return the part of each own row in the own draft's probability of the token, where it is known."""
         if own is None or confirmed.step not in self._rows:
             return None
-        return within(Made(own.distribution, self._rows[confirmed.step]), confirmed.token)
+        return within(Made(tokens_of(own.distribution), self._rows[confirmed.step]), confirmed.token)
 
     def _ranking(self, token: int, weighed: list[Part]) -> Ranking:
         """Rank the token in the mixture that it was drawn from."""
@@ -273,4 +273,4 @@ def source_of(side: Side, *, own: bool, remote: bool) -> Source:
 
 
 def _mixed(parts: list[Part]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    return mixture([(part.eta, part.draft.distribution) for part in parts if part.draft is not None])
+    return mixture([(part.eta, tokens_of(part.draft.distribution)) for part in parts if part.draft is not None])

@@ -16,7 +16,7 @@ from ..weights.likelihood_ratio import advantages
 from ..weights.relevance import weighed_by
 from .lookahead import MAX_LOOKAHEAD
 from .sampler import etas
-from .session_terms import Draft, SessionTerms
+from .session_terms import Draft, SessionTerms, tokens_of
 
 LEADER = ""  # the asked side, in tables by party: it is the first in their order, and mixed first
 MAX_HELD = 4 * MAX_LOOKAHEAD  # steps beyond the confirmed ones; anybody's drafts lie within two windows
@@ -137,7 +137,7 @@ class Parties:
         Who has passages gains by how well these explain the question.
         """
         known = {name: draft.log_h for name, draft in drafts.items() if draft is not None}
-        if self._terms.judges == "leader":
+        if self._decides_early:
             known = self._as_known(step, drafts, known)
         if not self.likelihoods:
             return known
@@ -165,13 +165,18 @@ class Parties:
 
     def _weigh(self, own: Draft) -> list[Part]:
         drafts = self.drafts(own)
-        if self._terms.judges == "both" and None in drafts.values():
+        if not self._decides_early and None in drafts.values():
             return []
         logs = self.log_h(own.step, drafts)
         if len(logs) < len(drafts):
             return []
         shares = etas(list(logs.values()), self._terms.most_say if len(logs) > 2 else 1.0)
         return [Part(*each) for each in zip(drafts, shares, drafts.values(), strict=True)]
+
+    @property
+    def _decides_early(self) -> bool:
+        """Tell whether a step may be decided by some of the drafts, where all shares are known."""
+        return self._terms.judges == "leader" or self._terms.by_coin
 
     def watch(self, own: Draft, token: int) -> bool:
         """Check everybody's part in a step's token; tell whether any has steered the answer too far to go on with."""
@@ -182,7 +187,7 @@ class Parties:
             if draft is None or name == self._own:
                 continue
             steering = self._guards.setdefault(name, Steering(bounds(guard)))
-            if steering.add(own.distribution, draft.distribution, token):
+            if steering.add(tokens_of(own.distribution), tokens_of(draft.distribution), token):
                 (self.steers if guard == "leaves" else self.doubted).add(name)
         return bool(self.steers)
 

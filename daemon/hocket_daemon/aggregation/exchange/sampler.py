@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from ...engine.sampling.distribution import Distribution
 from ...engine.sampling.drawing import Rule, draw
 
-_ETA_STEPS = 1 << 24
+ETA_STEPS = 1 << 24  # shares are multiples of one part of them
 MIN_OF_DEVICE = 1 / 64  # of the mixture, whatever the cloud claims: honest answers have the same tokens with it
-_MIN_STEPS = int(MIN_OF_DEVICE * _ETA_STEPS)
+_MIN_STEPS = int(MIN_OF_DEVICE * ETA_STEPS)
 _ROUNDING = 1e-6  # of sums of shares and probabilities
 
 
@@ -41,12 +41,12 @@ def etas(logs: Sequence[float | None], most: float = 1.0) -> list[float]:
     lead = 0
     if own is not None:
         gap = max(-700.0, min(700.0, top + math.log(total) - own))
-        lead = max(_MIN_STEPS, round(_ETA_STEPS / (1.0 + math.exp(gap))))
-    left, limit = _ETA_STEPS - lead, int(most * _ETA_STEPS)
+        lead = max(_MIN_STEPS, round(ETA_STEPS / (1.0 + math.exp(gap))))
+    left, limit = ETA_STEPS - lead, int(most * ETA_STEPS)
     steps = [0 if log is None else int(left * math.exp(log - top) / total) for log in others]
     steps[others.index(top)] += left - sum(steps)  # what rounding has left
     steps = [min(limit, step) for step in steps]
-    return [step / _ETA_STEPS for step in (_ETA_STEPS - sum(steps), *steps)]
+    return [step / ETA_STEPS for step in (ETA_STEPS - sum(steps), *steps)]
 
 
 def mix(device: Distribution, cloud: Distribution, eta: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

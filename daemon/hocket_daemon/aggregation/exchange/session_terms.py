@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
-from hocket_bus.messages import Method, Source
+from hocket_bus.messages import Method, Source, Unit
 
 from ...engine.sampling.distribution import Distribution
 from ...engine.sampling.drawing import Rule
+from ...engine.sampling.word_draw import Proposal
 from ..steering import Guard
 from .schedule import Scheduler
 
+Law: TypeAlias = Distribution | Proposal  # of a step in one party's eyes: a token's distribution, or a word drawn
 Judges = Literal["both", "leader"]  # both sides of a pair, each from all drafts; or the asked device alone
 
 
@@ -22,8 +24,8 @@ class Draft:
 
     step: int
     prefix: int
-    token: int
-    distribution: Distribution
+    token: int  # or in a session of words a word's number
+    distribution: Law
     log_h: float | None
     decode_s: float
 
@@ -60,3 +62,15 @@ class SessionTerms:
     judges: Judges = "both"
     most_say: float = 1.0
     reweigh_every: int | None = None
+    unit: Unit = "token"  # of a step
+
+    @property
+    def by_coin(self) -> bool:
+        """Tell whether a coin names the party whose word is the target."""
+        return self.unit == "word" and self.rule.temperature > 0
+
+
+def tokens_of(law: Law) -> Distribution:
+    """Return a party's law of a step in a session of tokens."""
+    assert isinstance(law, Distribution)
+    return law

@@ -33,14 +33,15 @@ from hocket_bus.messages import (
 from ...privacy.history import CLOUD
 from ...serving.mode import Facts, Peer
 from ...serving.peers.peer_group import PeerGroup
-from ...serving.records.sources import SOURCES_WAIT_S, Contribution, PeerSources, places_of, sourced_by_all
+from ...serving.records.sources import SOURCES_WAIT_S, Contribution, PeerSources, by_token, places_of, sourced_by_all
 from ...serving.search.evidence import doubt, scores_of
 from ...serving.search.follow_up import search_text
 from ...serving.search.older import left_out
 from ...serving.services import Services
 from ...serving.stream.reply import Reply, Sourced
 from ..answer_summary import outcome_of
-from ..dialogue import Dialogue, Effects
+from ..dialogue import Effects
+from ..dialogues import dialogue_type
 from ..drafter import Drafter
 from ..leader import DraftingLeader
 from ..leader_terms import LeaderTerms, options_of
@@ -77,8 +78,8 @@ class GroupLeader(DraftingLeader):
     def __init__(self, services: Services, reply: Reply, terms: LeaderTerms, invited: Invited, scorer: str) -> None:
         super().__init__(services, reply, terms)
         self._invited = invited
-        self._begin = terms.opening(scorer)
-        self._dialogue = Dialogue(
+        self._begin = terms.opening(scorer, terms.unit(invited.cloud if invited.settings.cloud else None))
+        self._dialogue = dialogue_type(self._begin)(
             "device",
             self._begin,
             judges="leader",
@@ -422,19 +423,19 @@ class GroupLeader(DraftingLeader):
             self._conclude(self._written)
 
     def _result(self) -> tuple[Outcome, Sourced, int]:
-        drafter, traces = self._drafter, self._dialogue.exchange.traces[: len(self._steps)]
+        drafter, traces = self._drafter, [self._dialogue.exchange.traces[step] for step in self._tokens_of]
         contributions = [
             Contribution(
                 "cloud" if name == CLOUD else "device",
                 "" if name == CLOUD else name,
                 [trace.others.get(name, 0.0) for trace in traces],
-                participant.sources,
+                by_token(participant.sources, self._tokens_of),
             )
             for name, participant in self._participants.items()
             if any(name in trace.others for trace in traces)
         ]
         sources = sourced_by_all(self._services.side, drafter.found, traces, contributions)
-        outcome = outcome_of(drafter, self._steps)
+        outcome = outcome_of(drafter, self._by_token())
         return msgspec.structs.replace(outcome, members=self._members()), sources, drafter.prompt_tokens
 
     def _members(self) -> list[MemberOutcome]:
@@ -455,6 +456,6 @@ class GroupLeader(DraftingLeader):
     def record(self) -> Facts:
         """Return the record for `hocket explain`; the question stays on the machine where it was asked."""
         ready = self._participants[CLOUD].ready if CLOUD in self._participants else None
-        facts = self._account.of_leader(self._reply, self._drafter, self._steps, ready, self.rtt_s)
+        facts = self._account.of_leader(self._reply, self._drafter, self._by_token(), ready, self.rtt_s)
         members = [msgspec.structs.asdict(each) for each in self._members()]
         return {**facts, "members": members, "sessions": [self.id.hex()]}

@@ -11,13 +11,12 @@ from statistics import fmean
 
 from hocket_bus.messages import Side
 
-from ...engine.sampling.distribution import Distribution
 from ...privacy.history import CLOUD
 from ..exchange.exchange import Exchange, source_of
 from ..exchange.lookahead import MAX_LOOKAHEAD, pays_ahead
 from ..exchange.parties import LEADER
 from ..exchange.schedule import DEFAULT_SIDE, acceptance
-from ..exchange.session_terms import Confirmed, Draft, SessionTerms
+from ..exchange.session_terms import Confirmed, Draft, Law, SessionTerms, tokens_of
 from .independent import Laws, aggregate, draft, laws
 
 
@@ -88,8 +87,8 @@ class AggregatorExchange(Exchange):
         judged_there = self.aggregator != self._side and len(self.confirmed) in self._own
         return super().awaits_peer() or (judged_there and not self.ended and not self.solo)
 
-    def _draw(self, step: int, distribution: Distribution) -> int:
-        return draft(self._terms.rule, self._side, step, distribution)
+    def _draw(self, step: int, law: Law) -> int:
+        return draft(self._terms.rule, self._side, step, tokens_of(law))
 
     def _judge(self, step: int) -> Confirmed | None:
         if self.solo or step in self._targets:
@@ -128,7 +127,9 @@ class AggregatorExchange(Exchange):
     def _observe(self, own: Draft, remote: Draft) -> Laws:
         device, cloud = _sides(self._side, own, remote)
         logs = self.parties.log_h(own.step, {LEADER: device, CLOUD: cloud})
-        found = laws(self._terms.rule, device.distribution, cloud.distribution, (logs[LEADER], logs[CLOUD]))
+        found = laws(
+            self._terms.rule, tokens_of(device.distribution), tokens_of(cloud.distribution), (logs[LEADER], logs[CLOUD])
+        )
         alpha = (acceptance(found.device, found.target), acceptance(found.cloud, found.target))
         self.scheduler.observe("device", device.decode_s, alpha[0])
         self.scheduler.observe("cloud", cloud.decode_s, alpha[1])

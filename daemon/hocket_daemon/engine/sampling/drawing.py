@@ -67,16 +67,23 @@ def _nucleus(
 _GOLDEN, _STEP = 0x9E3779B97F4A7C15, 0xD1342543DE82EF95
 _MIX_1, _MIX_2 = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 _64_BITS = (1 << 64) - 1
+_COIN = 0xA0761D6478BD642F
 _30, _27, _31, _11, _ARRAY_MIX_1, _ARRAY_MIX_2 = (np.uint64(n) for n in (30, 27, 31, 11, _MIX_1, _MIX_2))
 
 
-def exponential(seed: int, step: int, ids: NDArray[np.int64]) -> NDArray[np.float64]:
+def exponential(seed: int, step: int, ids: NDArray[np.integer]) -> NDArray[np.float64]:
     """Return Exp(1) variates, shape of `ids`, for vocabulary ids at step `step` of the session with `seed`."""
     key = _mix_key(seed + _GOLDEN * (step + 1) & _64_BITS) ^ (_STEP * (step + 1) & _64_BITS)
     bits = _mix(_mix(ids.astype(np.uint64) * np.uint64(_GOLDEN) + np.uint64(key + _GOLDEN & _64_BITS)))
     # 53 bits, centred: u lies in (0, 1), so that its logarithm is finite and never zero.
     uniform = ((bits >> _11).astype(np.float64) + 0.5) * 2.0**-53
     return -np.log(uniform)
+
+
+def coin(seed: int, number: int, sides: int) -> int:
+    """Return the public coin of step `number`, uniform in [0, sides), a power of 2 up to 2^53; no token's noise."""
+    key = _mix_key(seed + _GOLDEN * (number + 1) & _64_BITS) ^ _COIN
+    return (_mix_key(_mix_key(key)) >> 11) * sides >> 53
 
 
 def _mix(value: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -154,12 +154,20 @@ def made(heads: Heads, weights: list[float], wire_mass: float, contrast: Contras
     With a `contrast` one row more comes last, the question's alone, which has no weight: the others are set against it.
     What the heads leave out is missing from `kept`: at most the weighted sum of what each of them lacks to 1.
     """
+    ids, rows, mixed = _mixture(heads, weights, contrast)
+    distribution, columns = truncated(mixed, wire_mass, ids)
+    parts = rows.take(columns, axis=1)
+    return Made(distribution, parts * np.array(weights, np.float32)[:, None] if weights else parts)
+
+
+def _mixture(
+    heads: Heads, weights: list[float], contrast: Contrast | None
+) -> tuple[NDArray[np.int32] | None, Probabilities, Probabilities]:
+    """Return ascending ids, None for all, the rows' probabilities [rows, ids] set against the last, and their mean."""
     ids, rows = heads.aligned()
     if contrast is not None:
         rows = contrasted(ids, rows[:-1], rows[-1], contrast)
-    distribution, columns = truncated(_mixed(ids, rows, weights), wire_mass, ids)
-    parts = rows.take(columns, axis=1)
-    return Made(distribution, parts * np.array(weights, np.float32)[:, None] if weights else parts)
+    return ids, rows, _mixed(ids, rows, weights)
 
 
 def made_of(heads: Heads, weights: list[float], wire_mass: float, contrast: Contrast | None = None) -> Made:
@@ -168,13 +176,28 @@ def made_of(heads: Heads, weights: list[float], wire_mass: float, contrast: Cont
     The last of them may be left out where `is_contrasted` says so.
     """
     heavy = [place for place, weight in enumerate(weights) if weight > 0]
-    against = contrast if len(heads) > len(heavy) else None
-    found = made(heads, [weights[place] for place in heavy], wire_mass, against)
+    found = made(heads, [weights[place] for place in heavy], wire_mass, _applied(heads, heavy, contrast))
     if not weights:
         return found
     parts = np.zeros((len(weights), found.parts.shape[1]), found.parts.dtype)
     parts[heavy] = found.parts
     return found._replace(parts=parts)
+
+
+def weighed_rows(
+    heads: Heads, weights: list[float], contrast: Contrast | None
+) -> tuple[NDArray[np.int32] | None, Probabilities, Probabilities]:
+    """Return ascending ids, None for all, the decoded rows' probabilities [rows, ids], and their mixture [ids].
+
+    `heads` are of the rows that `made_of` mixes.
+    """
+    heavy = [place for place, weight in enumerate(weights) if weight > 0]
+    return _mixture(heads, [weights[place] for place in heavy], _applied(heads, heavy, contrast))
+
+
+def _applied(heads: Heads, heavy: list[int], contrast: Contrast | None) -> Contrast | None:
+    """Return the contrast where the row that it is set against was decoded, too."""
+    return contrast if len(heads) > len(heavy) else None
 
 
 def contrasted(

@@ -7,6 +7,7 @@ Its name in a text is text like any other: it is spelled with the tokens of the 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -52,10 +53,7 @@ class Spelling:
         backend = getattr(self.tokenizer, "backend_tokenizer", None)
         if backend is None:
             return None
-        described = json.loads(backend.to_str())
-        described |= {"added_tokens": [], "post_processor": None, "truncation": None, "padding": None}
-        described["model"] = _without(described["model"], {str(token) for token in self._names.values()})
-        return Tokenizer.from_str(json.dumps(described))
+        return Tokenizer.from_str(json.dumps(without_added(json.loads(backend.to_str()), self._names)))
 
     def _tokens(self, text: str) -> list[int]:
         return list(self.tokenizer(text, add_special_tokens=False)["input_ids"]) if text else []
@@ -65,6 +63,13 @@ class Spelling:
 
     def _added(self, ids: list[int]) -> list[int]:
         return [id for id in ids if id in self._names]
+
+
+def without_added(described: dict[str, Any], added: Mapping[int, object]) -> dict[str, Any]:
+    """Return a tokenizer's description without the `added` tokens, of which each reads as its name."""
+    model = _without(described["model"], {str(token) for token in added.values()})
+    none: dict[str, Any] = {"added_tokens": [], "post_processor": None, "truncation": None, "padding": None}
+    return described | none | {"model": model}
 
 
 def _without(model: dict[str, Any], names: set[str]) -> dict[str, Any]:

@@ -26,9 +26,7 @@ class TokenBytes:
         if found := _BYTE.fullmatch(name):
             return bytes([int(found[1], 16)])
         text = self._decode([*self._before, id])[len(self._decode(self._before)) :]
-        if _HALF in text and all(each in _BYTES for each in name):
-            return bytes(_BYTES[each] for each in name)
-        return text.encode()
+        return named_bytes(name) or text.encode() if _HALF in text else text.encode()
 
     @cached_property
     def _names(self) -> dict[int, str]:
@@ -44,6 +42,11 @@ class TokenBytes:
 
     def _decode(self, ids: list[int]) -> str:
         return str(self._tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
+
+
+def named_bytes(name: str) -> bytes:
+    """Return the bytes that a byte-level vocabulary writes as `name`; none where it is no such name."""
+    return bytes(_BYTES[each] for each in name) if all(each in _BYTES for each in name) else b""
 
 
 def _byte_characters() -> dict[str, int]:

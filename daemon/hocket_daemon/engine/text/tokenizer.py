@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 from hocket_bus.common_prefix import common_prefix_length
@@ -19,6 +20,7 @@ from ..sampling.distribution import VOCABULARY_LIMIT
 from .chat_template import rendered
 from .spelling import AnyTokenizer, Spelling
 from .token_bytes import TokenBytes
+from .word_tokens import WordTokens
 
 Encode: TypeAlias = Callable[[str, str, str], list[int]]
 """Token ids of a layout's text before, somebody's text, and a layout's text behind it, without a BOS id."""
@@ -111,10 +113,21 @@ def size_of(vocabulary: dict[str, int], place: str) -> int:
 class Worded:
     """The text methods of every model with a tokenizer. Usable from any thread."""
 
+    eos: list[int]
+    vocabulary: int
+
     def __init__(self, tokenizer: AnyTokenizer) -> None:
         self.tokenizer = tokenizer
         self._spelling = Spelling(tokenizer)
         self._bytes = TokenBytes(tokenizer)
+
+    @cached_property
+    def word_tokens(self) -> WordTokens | None:
+        """The tokens in words; None where the tokenizer is not byte-level."""
+        try:
+            return WordTokens(self.tokenizer, self.eos, self.vocabulary)
+        except BadConfiguration:
+            return None
 
     def text(self, ids: list[int]) -> str:
         """The text of answer tokens, without special ones."""

@@ -21,6 +21,7 @@ class Unlinked:
     first_tokens_s: Sequence[float] = ()
     silence_s: float = 0.0
     aggregates: bool = True
+    tokenizer: str = ""
 
     def send(self, message: Message) -> None:  # noqa: ARG002 - whatever it is
         """Refuse to send. Raises Unavailable."""
@@ -36,6 +37,7 @@ class RoutePeer:
     user: str
     reason: HocketError | None = None
     aggregates: bool = True  # a device that leads an aggregation does
+    tokenizer: str = ""  # an opening says it where it matters
 
     @property
     def up(self) -> bool:

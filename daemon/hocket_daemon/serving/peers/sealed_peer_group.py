@@ -64,6 +64,7 @@ class SealedPeer:
     channel: Channel | None = None
     reason: HocketError | None = None
     aggregates: bool = True
+    tokenizer: str = ""
     first_tokens_s: Sequence[float] = ()
 
     @property

@@ -127,6 +127,14 @@ def peer_sources(message: Sources, chain: PrefixChain) -> PeerSources | None:
     return PeerSources(message.places, rows, message.unsupported)
 
 
+def by_token(reported: PeerSources | None, steps: Sequence[int]) -> PeerSources | None:
+    """Return a report on steps as one on tokens, of which each belongs to one of `steps`."""
+    if reported is None:
+        return None
+    known = [step for step in steps if step < len(reported.rows)]
+    return PeerSources(reported.places, reported.rows[known], reported.unsupported)
+
+
 def sourced(side: Side, passages: Sequence[Passage], traces: Sequence[Trace], reported: PeerSources | None) -> Sourced:
     """Return the sources of an answer on the side that was asked; `reported` is the other side's report."""
     rest = Contribution(other(side), "", [1.0 - trace.part for trace in traces], reported)

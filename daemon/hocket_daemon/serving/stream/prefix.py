@@ -6,7 +6,7 @@ from hashlib import blake2b
 
 
 class PrefixChain:
-    """Digests of every prefix of a growing, and sometimes cut, list of token ids."""
+    """Digests of every prefix of a growing, and sometimes cut, list of token ids, or of words' numbers."""
 
     def __init__(self, session: bytes, seed: int) -> None:
         self.ids: list[int] = []
@@ -27,12 +27,17 @@ class PrefixChain:
     def append(self, token: int) -> None:
         """Add one token."""
         self.ids.append(token)
-        self._digests.append(_hash(self.digest.to_bytes(8, "big") + token.to_bytes(4, "big")))
+        self._digests.append(_hash(self.digest.to_bytes(8, "big") + _bytes(token)))
 
     def cut(self, length: int) -> None:
         """Keep the first `length` tokens."""
         del self.ids[length:]
         del self._digests[length + 1 :]
+
+
+def _bytes(token: int) -> bytes:
+    """Return a token's four bytes, or a word's number, which no other word or token has."""
+    return token.to_bytes(max(4, (token.bit_length() + 7) // 8), "big")
 
 
 def _hash(data: bytes) -> int:

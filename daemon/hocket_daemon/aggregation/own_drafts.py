@@ -1,0 +1,89 @@
+"""How a side makes its drafts: of what its model says after its own tokens of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
+
+from ..engine.language_model import LanguageModel
+from ..engine.sampling.heads import Contrast, Heads, Made, made_of
+from ..engine.sampling.word_draw import Drawn
+
+Weights: TypeAlias = Sequence[float]
+Own: TypeAlias = Made | Drawn
+
+
+class OwnDraft(Protocol):
+    """A draft that is being made, of one step of the model or several."""
+
+    @property
+    def ids(self) -> list[int]:
+        """The own tokens behind which the next step of the model decodes."""
+
+    def known(self, places: Sequence[int]) -> Heads | None:
+        """Return what follows `ids` in the rows at `places`, where an earlier step has told it."""
+
+    def add(self, heads: Heads, weights: list[float], contrast: Contrast | None) -> Own | None:
+        """Take what follows `ids`; return the draft once it is made. On the compute thread."""
+
+
+class OwnDrafts(Protocol):
+    """The drafts of one session on one side, and the side's own tokens and text of the session's steps."""
+
+    @property
+    def passes(self) -> float:
+        """The steps of the model that a draft takes, on average."""
+
+    def count(self, passes: int) -> None:
+        """Count the steps of the model that a draft has taken."""
+
+    def tokens(self, steps: Sequence[int]) -> list[int]:
+        """Return the side's own tokens of an answer's steps."""
+
+    def text(self, steps: Sequence[int]) -> str:
+        """Return the text of an answer's steps."""
+
+    def begin(self, steps: Sequence[int]) -> OwnDraft:
+        """Begin the draft of the step after `steps`."""
+
+
+class _TokenDraft:
+    """A token's distribution: one step of the model."""
+
+    def __init__(self, ids: list[int], make: Callable[[Heads, list[float], Contrast | None], Made]) -> None:
+        self.ids = ids
+        self._make = make
+
+    def known(self, places: Sequence[int]) -> Heads | None:  # noqa: ARG002 - a step is decoded once
+        return None
+
+    def add(self, heads: Heads, weights: list[float], contrast: Contrast | None) -> Made:
+        return self._make(heads, weights, contrast)
+
+
+class TokenDrafts:
+    """The drafts of a session of tokens: distributions that hold `mass`."""
+
+    passes = 1.0
+
+    def count(self, passes: int) -> None:
+        """Do nothing: a token takes one step."""
+
+    def __init__(self, model: LanguageModel, mass: float) -> None:
+        self._model = model
+        self._mass = mass
+
+    def tokens(self, steps: Sequence[int]) -> list[int]:
+        """Return the steps, which are tokens."""
+        return list(steps)
+
+    def text(self, steps: Sequence[int]) -> str:
+        """Return the text of an answer's tokens."""
+        return self._model.text(list(steps))
+
+    def begin(self, steps: Sequence[int]) -> OwnDraft:
+        """Begin the draft of the token after `steps`."""
+        return _TokenDraft(list(steps), self._made)
+
+    def _made(self, heads: Heads, weights: list[float], contrast: Contrast | None) -> Made:
+        return made_of(heads, weights, self._mass, contrast)

@@ -1,0 +1,1 @@
+"""Sessions whose steps are words: any two models write one answer (docs/words.md)."""

@@ -1,0 +1,80 @@
+"""How a side drafts words: token by token, until a word has its end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ...engine.sampling.drawing import Rule
+from ...engine.sampling.heads import Contrast, Heads
+from ...engine.sampling.word_draw import Drawn, WordDraw
+from ...engine.text.word_tokens import WordTokens
+from ...engine.text.words import word_of
+from ..own_drafts import OwnDraft
+
+_ZETA = 0.05  # weight of a new observation in the steps that a word takes
+
+
+@dataclass(slots=True)
+class _Latest:
+    """The heads after `ids` in the rows at `places`, as decoded last: where a word ends the next one begins."""
+
+    ids: list[int] = field(default_factory=list)
+    places: Sequence[int] = ()
+    heads: Heads | None = None
+
+
+class WordDraft:
+    """A word that is being drawn behind `before`, the side's own tokens of the answer so far."""
+
+    def __init__(self, before: list[int], draw: WordDraw, latest: _Latest) -> None:
+        self._before = before
+        self._draw = draw
+        self._latest = latest
+        self._places: Sequence[int] = ()
+
+    @property
+    def ids(self) -> list[int]:
+        """The own tokens behind which the next step of the model decodes."""
+        return [*self._before, *self._draw.ids]
+
+    def known(self, places: Sequence[int]) -> Heads | None:
+        """Return what follows `ids` in the rows at `places`, where the word before has told it."""
+        self._places, latest = places, self._latest
+        return latest.heads if latest.ids == self.ids and latest.places == places else None
+
+    def add(self, heads: Heads, weights: list[float], contrast: Contrast | None) -> Drawn | None:
+        """Take what follows `ids`; return the word once it is drawn."""
+        self._latest.ids, self._latest.places, self._latest.heads = self.ids, self._places, heads
+        return self._draw.add(heads, weights, contrast)
+
+
+class WordDrafts:
+    """The drafts of a session of words."""
+
+    def __init__(self, tokens: WordTokens, rule: Rule, *, mass: float, ends: bool) -> None:
+        """Prepare; `mass` and `ends` are as WordDraw has them."""
+        self.passes = 1.5
+        self._tokens = tokens
+        self._rule = rule
+        self._mass = mass
+        self._ends = ends
+        self._latest = _Latest()
+
+    def count(self, passes: int) -> None:
+        """Count the steps of the model that a word has taken."""
+        self.passes += _ZETA * (passes - self.passes)
+
+    def tokens(self, steps: Sequence[int]) -> list[int]:
+        """Return the side's own tokens of an answer's words."""
+        return self._tokens.tokens(steps)
+
+    def text(self, steps: Sequence[int]) -> str:
+        """Return the text of an answer's words."""
+        return self._tokens.text(steps)
+
+    def begin(self, steps: Sequence[int]) -> OwnDraft:
+        """Begin the draft of the word after `steps`."""
+        before = word_of(steps[-1]) if steps else None
+        draw = WordDraw(self._tokens, self._rule, len(steps), before, mass=self._mass, ends=self._ends)
+        return WordDraft(self.tokens(steps), draw, self._latest)

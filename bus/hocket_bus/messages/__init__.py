@@ -22,7 +22,6 @@ from .aggregation import (
     Sources,
     Sync,
     Target,
-    Unit,
     Weights,
 )
 from .composition import (
@@ -196,6 +195,7 @@ from .types import (
     Span,
     Task,
     Turn,
+    Unit,
     other,
 )
 

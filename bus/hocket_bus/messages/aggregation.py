@@ -33,12 +33,12 @@ from .types import (
     Task,
     TokenId,
     TokenIds,
+    Unit,
     Word,
 )
 
 Method = Literal["coupled", "independent", "sync", "sync-both"]
 Weights = Literal["off", "static", "dynamic", "likelihood"]
-Unit = Literal["token", "word"]
 METHODS: tuple[str, ...] = get_args(Method)
 WEIGHTS: tuple[str, ...] = get_args(Weights)
 DEFAULT_WEIGHTS: Weights = "likelihood"

@@ -26,6 +26,7 @@ from .types import (
     Strength,
     Task,
     TokenId,
+    Unit,
 )
 
 Writer = Literal["", "device", "cloud", "server"]
@@ -65,7 +66,8 @@ class Dispatch(Message, frozen=True):
     """The opening of a session on the cloud, or its reopening under a new epoch: after a break, or for a new writer.
 
     `tokens` of the answer exist already, and `Target` sends them next. `writer` goes on after them; a cloud that
-    does not write reads them, and stands by. One that `escalates` may ask other devices, too. `contrast` is Begin's.
+    does not write reads them, and stands by. One that `escalates` may ask other devices, too. `contrast`, `tokenizer`
+    and `unit` are Begin's.
     """
 
     session: Id
@@ -81,6 +83,8 @@ class Dispatch(Message, frozen=True):
     tokens: Count = 0
     escalates: bool = False
     contrast: Strength = 0.0
+    tokenizer: Line = ""
+    unit: Unit = "token"
 
 
 class Hold(Message, frozen=True):

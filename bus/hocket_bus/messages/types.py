@@ -20,6 +20,7 @@ MAX_UNSUPPORTED = 256  # words of an answer that are named
 Side = Literal["device", "cloud"]
 Role = Literal["client", "device", "cloud", "retrieval"]
 Task = Literal["answer", "complete"]
+Unit = Literal["token", "word"]  # of which an answer is made, step by step
 
 PeerClass = Literal[
     "query", "drafts", "targets", "control", "summaries", "evidence", "memory", "passages", "history", "bridges"

@@ -212,7 +212,7 @@ class Dialogue:
         """Return a Target for a party: the tokens from `first` on, up to `end`, or to the last."""
         confirmed = self.exchange.confirmed
         length = len(confirmed) if end is None else end
-        ids, words = self._messages.target(confirmed.ids[first:length])
+        ids, words = self._messages.targets.pack(confirmed.ids[first:length])
         return Target(
             session=self._session,
             epoch=self.epoch_of(name),
@@ -249,7 +249,7 @@ class Dialogue:
     def _take(self, name: str, message: wire.Draft | Target | Aggregated) -> None:
         """Take a message that may decide tokens."""
         if isinstance(message, Target) and self._side == "cloud":
-            steps = self._messages.targets(message)
+            steps = self._messages.targets.unpack(message)
             self._talks[name].asked = False
             self.exchange.add_target(message.first, steps, message.digest)
         elif isinstance(message, wire.Draft) and (self._judges == "leader" or not self.exchange.solo):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from hocket_bus import messages as wire
 from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Begin
 
 from ..engine.sampling import distribution as codec
+from ..serving.stream.targets import targets_of
 from .exchange.session_terms import Draft, Law, tokens_of
 from .weights import likelihood_ratio as ratio
 from .weights.relevance import BY_LIKELIHOOD, claims
@@ -21,7 +20,7 @@ class DraftMessages:
         """Prepare; `vocabulary` is the number of the model's tokens."""
         self.compares = begin.weights in BY_LIKELIHOOD
         self._claims = claims(begin.weights, begin.documents, begin.relevance_temperature)
-        self._vocabulary = vocabulary
+        self.targets = targets_of(begin.unit, vocabulary)
 
     def draft(self, message: wire.Draft) -> Draft:
         """Read a draft. Raises BadMessage for a broken law, BadRequest for what no model or scorer gives."""
@@ -40,21 +39,7 @@ class DraftMessages:
         """Read the likelihoods of the question's tokens, where the draft has them. Raises BadMessage."""
         return None if message.likelihoods is None else ratio.decode(message.likelihoods)
 
-    def targets(self, message: wire.Target) -> list[int]:
-        """Return a target's tokens. Raises BadRequest for one that the model does not have."""
-        self.check(message.ids)
-        return message.ids
-
-    def target(self, steps: Sequence[int]) -> tuple[list[int], list[bytes]]:
-        """Return the ids and the words of a target."""
-        return list(steps), []
-
-    def check(self, tokens: Sequence[int]) -> None:
-        """Raise BadRequest for a token that the model does not have."""
-        if max(tokens, default=0) >= self._vocabulary:
-            raise BadRequest("the other side sent a token that this model does not have", "use models of one family")
-
     def _law(self, message: wire.Draft) -> tuple[int, Law]:
         distribution = codec.decode(message.payload)
-        self.check([message.token, int(distribution.ids[-1])])
+        self.targets.check([message.token, int(distribution.ids[-1])])
         return message.token, distribution

@@ -18,13 +18,14 @@ from hocket_retrieval.text.heads import headed
 
 from ..engine.preemption import Interrupt
 from ..engine.runtime.compute import Decoded
+from ..engine.runtime.drafts_of import drafts_of, room_of
 from ..engine.runtime.grounded import Grounded
 from ..engine.runtime.likelihood import NO_LIKELIHOODS
+from ..engine.runtime.own_drafts import Own, OwnDraft
 from ..engine.runtime.prompt_meter import PromptMeter
 from ..engine.runtime.sequences import SequenceGroup, read
 from ..engine.sampling.heads import Heads, contrast_of
 from ..engine.sampling.step_rows import ALL, step_rows
-from ..engine.text.words import CAP
 from ..serving.disclosure import SessionDisclosure
 from ..serving.search.follow_up import Found, search_text
 from ..serving.search.gatherer import Find, nothing
@@ -33,15 +34,12 @@ from ..serving.search.retrieval import NO_PASSAGES
 from ..serving.services import Services
 from ..serving.stream.prefix import PrefixChain
 from .dialogue import Dialogue, Effects
-from .drafts_of import drafts_of
 from .exchange.session_terms import Confirmed
-from .own_drafts import Own, OwnDraft
 from .weights.relevance import BY_LIKELIHOOD, REWEIGHED, compared, query, weighed_by
 from .word.question_gains import question_gains
 
 T = TypeVar("T")
 Outcome: TypeAlias = "T | HocketError"
-MORE_TOKENS = 1.5  # that this side's tokenizer may have than the asked side's, for the same words
 _SHORTER = "lower --max-tokens, or ask a shorter question"
 NEARLY_READ = 0.99  # all passes are made, and what follows from them is not there yet
 Scorer = Callable[[str, list[Passage], str, Callable[[list[float] | HocketError], None]], None]
@@ -231,7 +229,7 @@ class Drafter:
         self._meter = PromptMeter()
         self._grounded = Grounded(services.compute, self._meter.add)
         self._decoding: _Decoding | None = None
-        self._drafts = drafts_of(services.model, begin)
+        self._drafts = drafts_of(services.model, begin.unit, begin.sampling, mass=begin.wire_mass, ends=bool(begin.eos))
 
     @property
     def text(self) -> Callable[[Sequence[int]], str]:
@@ -442,8 +440,7 @@ class Drafter:
     @property
     def _room(self) -> int:
         """The own tokens that an answer may have."""
-        room = self.begin.sampling.max_tokens
-        return room if self.begin.unit == "token" else round(MORE_TOKENS * room) + CAP
+        return room_of(self.begin.unit, self.begin.sampling)
 
     def _on_decoded(self, decoding: _Decoding, outcome: Outcome[Decoded[Own | None]], seconds: float) -> None:
         current = decoding is self._decoding

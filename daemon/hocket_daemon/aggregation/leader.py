@@ -40,6 +40,7 @@ from ..serving.search.older import left_out
 from ..serving.services import Services
 from ..serving.sessions.leading import Leading
 from ..serving.stream.reply import Reply, Sourced
+from ..serving.stream.targets import ANOTHER_TOKENIZER
 from .answer_summary import AnswerSummary, outcome_of, sources_of
 from .dialogue import Effects
 from .dialogues import dialogue_type
@@ -47,7 +48,6 @@ from .drafter import Drafter
 from .exchange.lookahead import MAX_LOOKAHEAD
 from .exchange.session_terms import Confirmed
 from .leader_terms import (
-    ANOTHER_TOKENIZER,
     DOUBTED,
     INDEPENDENT,
     NO_CLOUD,

@@ -30,10 +30,6 @@ INDEPENDENT = (
     "the models of the two sides have different tokenizers, and the method independent needs one",
     "ask with another method",
 )
-ANOTHER_TOKENIZER = (
-    "the models of the two sides have different tokenizers",
-    "use models of one family, or leave unit = auto under [aggregation]",
-)
 NO_CLOUD = "set cloud in the device's configuration, or ask without --require-cloud"
 
 

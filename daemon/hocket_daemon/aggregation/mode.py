@@ -38,11 +38,12 @@ from ..serving.mode import Peer, Session
 from ..serving.peers.peer_group import PeerGroup
 from ..serving.services import Services
 from ..serving.stream.reply import Reply
+from ..serving.stream.targets import check_unit
 from .exchange.schedule import Scheduler
 from .follower import Follower
 from .group.group_leader import GroupLeader, Invited
 from .leader import Leader
-from .leader_terms import ANOTHER_TOKENIZER, LeaderTerms, options_of
+from .leader_terms import LeaderTerms, options_of
 from .partner import Waits
 from .settings import AggregationSettings, GroupSettings
 from .steering import guard
@@ -163,18 +164,13 @@ class AggregationMode:
         """
         if self._services.side == "device" and not self._services.reads_here:
             raise NOT_FOR_OTHERS
-        self._check_unit(_begin(opening))
-        follower = Follower(self._services, _begin(opening), peer, self._scheduler, self._disclosure)
+        begin = _begin(opening)
+        check_unit(self._services, begin.unit, begin.tokenizer)
+        if begin.unit == "word" and self._disclosure is not None:
+            raise Unavailable("this device limits what its drafts reveal (most_bits), and of words it cannot yet")
+        follower = Follower(self._services, begin, peer, self._scheduler, self._disclosure)
         follower.start()
         return follower
-
-    def _check_unit(self, begin: Begin) -> None:
-        """Raise Unavailable where this side's model can take no such steps."""
-        alike = begin.tokenizer == self._services.model.fingerprint
-        if begin.unit == "token" and not alike:
-            raise Unavailable(*ANOTHER_TOKENIZER)
-        if begin.unit == "word" and (not self._services.words or self._disclosure is not None):
-            raise Unavailable("this side answers together only with a model that has its own tokenizer")
 
     def refusal(self, opening: Message, error: HocketError) -> Message:
         """Return the message that this side cannot take part."""

@@ -21,7 +21,9 @@ from hocket_bus.messages import (
     WriterStatus,
 )
 
+from ..engine.runtime.drafts_of import text_of
 from ..engine.sampling.ranking import UNRANKED, Ranking
+from ..engine.text.words import END, number_of
 from ..serving.mode import Facts, Peer
 from ..serving.records.sources import Trace, sources_message
 from ..serving.search.evidence import nearest
@@ -32,6 +34,7 @@ from ..serving.services import Services
 from ..serving.sessions.following import Following
 from ..serving.stream.prefix import PrefixChain
 from ..serving.stream.support import lacking
+from ..serving.stream.targets import targets_of
 from .writers.own_writer import own_writer
 
 
@@ -44,6 +47,7 @@ class Follower(Following):
         self._opening = opening
         self._chain = PrefixChain(opening.session, opening.sampling.seed)
         self._on_first = on_first
+        self._targets = targets_of(opening.unit, services.model.vocabulary)
         question = search_text(opening.prompt)
         find = self._find(question, opening.documents, scorer="", escalates=opening.escalates)
         self._writer = own_writer(services, opening, self._chain, self, "cloud", find=find)
@@ -104,12 +108,14 @@ class Follower(Following):
         self._chain.append(token)
         self.steps += 1
         self._services.counters.add("written_total", side="cloud")
+        ids, words = self._targets.pack([token])
         self._peer.send(
             Target(
                 session=self.id,
                 epoch=self._opening.epoch,
                 first=step,
-                ids=[token],
+                ids=ids,
+                words=words,
                 digest=self._chain.digest,
                 logprobs=[[Ranked(id=id, logprob=logprob) for id, logprob in ranking]] if ranking else [],
             )
@@ -118,7 +124,8 @@ class Follower(Following):
     def on_finished(self, side: Side, finish: Finish) -> None:  # noqa: ARG002
         """Send the token that ends answers, where no token has said so: the device knows the end by it."""
         if self._opening.eos:
-            self.on_token(side, len(self._chain), self._opening.eos[0], UNRANKED)
+            end = number_of(END) if self._opening.unit == "word" else self._opening.eos[0]
+            self.on_token(side, len(self._chain), end, UNRANKED)
         else:
             self.fail(Unavailable("the cloud's text has ended"))
 
@@ -132,13 +139,12 @@ class Follower(Following):
         """Take the tokens of an answer that was written somewhere else so far."""
         if message.first > 0:
             raise BadMessage("tokens that do not start at the beginning")
-        if max(message.ids, default=0) >= self._services.model.vocabulary:
-            raise BadMessage("a token outside the vocabulary")
-        if len(message.ids) >= self._opening.sampling.max_tokens:
+        steps = self._targets.unpack(message)
+        if len(steps) >= self._opening.sampling.max_tokens:
             raise BadMessage("an answer of the maximum length already")
         self._chain.cut(0)
-        for token in message.ids:
-            self._chain.append(token)
+        for step in steps:
+            self._chain.append(step)
         if self._chain.digest != message.digest or len(self._chain) != self._opening.tokens:
             raise BadMessage("tokens that differ from those of the opening")
         self._take_turn()
@@ -182,7 +188,7 @@ class Follower(Following):
         if isinstance(message, End) and not self.closed:
             self._hold()
             passages, traces = self._writer.passages, self._traces(message.tokens)
-            lacks = lacking(self._services.model.text, self._opening.prompt, passages)
+            lacks = lacking(text_of(self._services.model, self._opening.unit), self._opening.prompt, passages)
             side = self._services.side
             self._peer.send(sources_message(self.id, self._chain, passages, traces, lacks, side=side))
         self.close()

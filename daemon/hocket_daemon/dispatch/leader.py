@@ -14,8 +14,10 @@ from hocket_bus.errors import BadMessage, HocketError, Unavailable
 from hocket_bus.messages import Finish, Message, Outcome, Side, Sources, WriterStatus, other
 from hocket_retrieval.text.heads import headed
 
+from ..engine.runtime.drafts_of import tokens_of
 from ..engine.runtime.sequences import measure
 from ..engine.sampling.ranking import UNRANKED, Ranking
+from ..engine.text.words import END, number_of
 from ..privacy.history import CLOUD
 from ..serving.mode import Facts, question_of
 from ..serving.records.sources import SOURCES_WAIT_S, Trace, places_of, shares_of
@@ -54,6 +56,7 @@ class Leader(Leading):
         self._migration_policy = strategy.migration_policy(terms, self._to_read)
         self._pacer = Pacer(options_of(reply.ask).pace)
         self._thoughts = Thoughts(reply)
+        self._tokens = tokens_of(services.model, opening.unit)
 
     @property
     def id(self) -> bytes:
@@ -132,7 +135,7 @@ class Leader(Leading):
     def on_token(self, side: Side, step: int, token: int, ranking: Ranking) -> None:
         """Take a side's next token; tokens of a side are ignored while another one writes."""
         if self._race.writer in (None, side) and not self.closed and self._written is None:
-            if step != len(self._answer) or token >= self._services.model.vocabulary:
+            if step != len(self._answer):
                 raise BadMessage("a token that cannot be the next one")
             self._take(side, token, ranking)
 
@@ -142,7 +145,8 @@ class Leader(Leading):
         if self._race.writer is None:
             self._lose(side, Unavailable(f"the {side} wrote nothing"))
         elif self._race.writer == side and finish == "eos" and eos:
-            self.on_token(side, len(self._answer), eos[0], UNRANKED)
+            end = number_of(END) if self._terms.opening.unit == "word" else eos[0]
+            self.on_token(side, len(self._answer), end, UNRANKED)
         elif self._race.writer == side and self._written is None:
             self._end_with(finish)
 
@@ -190,15 +194,24 @@ class Leader(Leading):
             if self.closed:
                 return
             self._thoughts.pass_on(side)
-        self._answer.add(side, token, now)
-        trace = Trace(float(side == "device"), self._own.part(len(self._answer) - 1))
-        finish = self._reply.add(token, self._source_of(side), ranking, partial(shares_of, trace))
+        finish = self._add(side, token, ranking, now)
         self._do(actions if finish is not None else together(actions, self._move(now)))
         self._hold_back(side, now)
         self._reply.publish()
         self._services.counters.add("written_total", side=self._source_of(side))
         if finish is not None:
             self._end_with(finish)
+
+    def _add(self, side: Side, step: int, ranking: Ranking, now: float) -> Finish | None:
+        """Add a step to the answer, and its tokens to the reply; return how the answer ends, if it does."""
+        trace = Trace(float(side == "device"), self._own.part(len(self._answer)))
+        before, finish = len(self._reply.tokens), None
+        for token in self._tokens([step]):
+            finish = self._reply.add(token, self._source_of(side), ranking, partial(shares_of, trace))
+            if finish is not None:
+                break
+        self._answer.add(side, step, len(self._reply.tokens) - before, now)
+        return finish
 
     def _look(self, writer: Side) -> None:
         """Check whether the side that begins, or any side, has read anything about the question."""
@@ -216,7 +229,7 @@ class Leader(Leading):
         cloud = self._cloud
         if self._race.moving is None or self._race.writer != writer or cloud is None or not cloud.stands:
             return
-        if self._pacer.pull(len(self._answer), self._answer.first_s, now, cloud.rtt_s):
+        if self._pacer.pull(self._answer.tokens, self._answer.first_s, now, cloud.rtt_s):
             self._direct(writer, lambda each: each.pause())
 
     def _source_of(self, side: Side) -> Side:
@@ -251,7 +264,7 @@ class Leader(Leading):
     def _to_read(self, side: Side) -> int:
         """Return the tokens that a side has to read before it can go on."""
         has_read = self._own.has_read if side == "device" else self._cloud is not None and self._cloud.has_read
-        return len(self._answer) + (0 if has_read else self._usage_account.prompt_of(side))
+        return self._answer.tokens + (0 if has_read else self._usage_account.prompt_of(side))
 
     # --- actions
 
@@ -328,7 +341,7 @@ class Leader(Leading):
             with suppress(Unavailable):
                 self._cloud.end(reason)
         self._usage_account.close(
-            self._usage_account.tokens_of(self._own, self._cloud), len(self._answer) if whole else None
+            self._usage_account.tokens_of(self._own, self._cloud), self._answer.tokens if whole else None
         )
 
     def record(self) -> Facts:

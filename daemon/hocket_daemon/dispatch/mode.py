@@ -25,6 +25,7 @@ from hocket_bus.messages import (
     Sources,
     Target,
     Task,
+    Unit,
     WriterStatus,
 )
 
@@ -34,6 +35,7 @@ from ..serving.mode import Peer
 from ..serving.services import Services
 from ..serving.stream.prefix import PrefixChain
 from ..serving.stream.reply import Reply
+from ..serving.stream.targets import check_unit, targets_of
 from .booking import today
 from .follower import Follower
 from .leader import Leader
@@ -140,7 +142,8 @@ class DispatchMode:
     def begin(self, ask: Ask, reply: Reply, peer: Peer | None, *, begins: Begins = "race") -> Leader:
         """Lead a session; where the cloud is to begin, it may read other devices' passages, too."""
         options = options_of(ask)
-        opening = self._opening(ask, escalates=begins == "cloud")
+        unit = self._unit(ask, peer, begins)
+        opening = self._opening(ask, unit, escalates=begins == "cloud")
         if options.to in ("cloud", "server"):
             begins = "cloud"
         terms = Terms(
@@ -165,14 +168,15 @@ class DispatchMode:
         return rows_needed(self._services, dispatch.documents, dispatch.contrast)
 
     def accept(self, opening: Message, peer: Peer) -> Follower:
-        """Accept a device's session, in which this side reads and writes."""
-        began_s = time.monotonic()
+        """Accept a device's session, in which this side reads and writes. Raises Unavailable where models differ."""
+        dispatch, began_s = _dispatch(opening), time.monotonic()
+        check_unit(self._services, dispatch.unit, dispatch.tokenizer)
 
         def on_first() -> None:
             self._own.observe(time.monotonic() - began_s)
             self._services.first_tokens.quantiles_s = self._own.quantiles()
 
-        follower = Follower(self._services, _dispatch(opening), peer, on_first)
+        follower = Follower(self._services, dispatch, peer, on_first)
         follower.start()
         return follower
 
@@ -195,7 +199,7 @@ class DispatchMode:
             raise BadRequest("this side has no server configured", "set [server], or ask the cloud")
         if options.to == "cloud" and peer is None:
             raise BadRequest("this side has no cloud configured", "set cloud in its configuration, or ask the device")
-        if server is not None and (options.to == "server" or (begins == "race" and not options.to)):
+        if server is not None and self._by_server(ask, begins):
             told = self._services.history.shareable(ask.prompt, server.place)
             request = TextRequest(
                 told.query,
@@ -212,7 +216,8 @@ class DispatchMode:
             return None
         self._learn(peer)
         shared = msgspec.structs.replace(opening, prompt=self._services.history.shareable(opening.prompt, CLOUD))
-        return lambda chain, session: RemoteWriter(peer, shared, chain, session)
+        targets = targets_of(opening.unit, model.vocabulary)
+        return lambda chain, session: RemoteWriter(peer, shared, chain, session, targets)
 
     def _learn(self, peer: Peer) -> None:
         """Take over what the cloud reports of its first tokens, so that the first question has a profile."""
@@ -221,7 +226,19 @@ class DispatchMode:
             self._reported = reported
             self._dispatcher.server_profile.seed([each + peer.rtt_s for each in reported])
 
-    def _opening(self, ask: Ask, *, escalates: bool) -> Dispatch:
+    def _unit(self, ask: Ask, peer: Peer | None, begins: Begins) -> Unit:
+        """Return what a step of an answer is: a word with a cloud that has another tokenizer, unless a server writes."""
+        own = self._services.model.fingerprint
+        if peer is None or peer.tokenizer in ("", own) or not self._services.words or self._by_server(ask, begins):
+            return "token"
+        return "word"
+
+    def _by_server(self, ask: Ask, begins: Begins) -> bool:
+        """Tell whether a server takes the cloud's part in a question."""
+        to = options_of(ask).to
+        return self._services.server is not None and (to == "server" or (begins == "race" and not to))
+
+    def _opening(self, ask: Ask, unit: Unit, *, escalates: bool) -> Dispatch:
         return Dispatch(
             session=os.urandom(16),
             epoch=0,
@@ -235,6 +252,8 @@ class DispatchMode:
             writer="cloud",
             escalates=escalates,
             contrast=self._contrast(ask.task),
+            tokenizer=self._services.model.fingerprint,
+            unit=unit,
         )
 
     def _contrast(self, task: Task) -> float:

@@ -26,7 +26,7 @@ class AggregatorDialogue(Dialogue):
 
     def _take(self, name: str, message: wire.Draft | Target | Aggregated) -> None:
         if isinstance(message, Aggregated):
-            self._messages.check([message.token])
+            self._messages.targets.check([message.token])
             self.exchange.add_verdict(_verdict(message))
         else:
             super()._take(name, message)

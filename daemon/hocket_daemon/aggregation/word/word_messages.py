@@ -1,15 +1,15 @@
-"""The messages of a session of words: a draft's payload is a word and its probability, a target is a list of words."""
+"""The drafts of a session of words as they travel: a word and its probability."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 
 from hocket_bus import messages as wire
-from hocket_bus.errors import BadMessage, BadRequest
+from hocket_bus.errors import BadMessage
 
 from ...engine.sampling.word_draw import SCALE, Proposal
-from ...engine.text.words import CAP, number_of, readable, word_of
+from ...engine.text.words import word_of
+from ...serving.stream.targets import number_sent
 from ..draft_messages import DraftMessages
 from ..exchange.session_terms import Draft, Law
 from .word_exchange import proposal_of
@@ -18,15 +18,7 @@ _COUNT = struct.Struct(">Q")
 
 
 class WordMessages(DraftMessages):
-    """The words of one session's drafts and targets."""
-
-    def targets(self, message: wire.Target) -> list[int]:
-        """Return the numbers of a target's words. Raises BadRequest for what is no word."""
-        return [_number(word) for word in message.words]
-
-    def target(self, steps: Sequence[int]) -> tuple[list[int], list[bytes]]:
-        """Return the ids and the words of a target."""
-        return [], [word_of(number) for number in steps]
+    """The words of one session's drafts."""
 
     def payload(self, draft: Draft) -> tuple[int, bytes]:
         """Return the token and the payload of a draft."""
@@ -49,10 +41,4 @@ def decode(data: bytes) -> Proposal:
     (count,) = _COUNT.unpack_from(data)
     if not 0 < count <= SCALE:
         raise BadMessage("a probability of a word out of range")
-    return Proposal(_number(data[_COUNT.size :]), count)
-
-
-def _number(word: bytes) -> int:
-    if len(word) > CAP or readable(word) != word:
-        raise BadRequest("the other side sent what is no word", "install the same hocket on both ends")
-    return number_of(word)
+    return Proposal(number_sent(data[_COUNT.size :]), count)

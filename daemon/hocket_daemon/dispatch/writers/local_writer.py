@@ -8,7 +8,11 @@ race and no other side.
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal, NamedTuple
+
+import numpy as np
 
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Dispatch, Passage, Passages, Side
@@ -16,12 +20,16 @@ from hocket_retrieval.text.heads import headed
 
 from ...engine.preemption import Interrupt
 from ...engine.runtime.compute import Decoded
+from ...engine.runtime.drafts_of import drafts_of, room_of
 from ...engine.runtime.grounded import Grounded
+from ...engine.runtime.own_drafts import Own, OwnDraft
 from ...engine.runtime.sequences import SequenceGroup, read, rows_of
 from ...engine.sampling.drawing import Rule, sample
-from ...engine.sampling.heads import Heads, Made, Table, contrast_of, made_of, within
+from ...engine.sampling.heads import Heads, Made, Table, contrast_of, within
 from ...engine.sampling.ranking import UNRANKED, Ranking, ranking
 from ...engine.sampling.step_rows import step_rows
+from ...engine.sampling.word_draw import Proposal
+from ...engine.text.words import END, number_of
 from ...serving.search.gatherer import Find, nothing
 from ...serving.search.passage_weights import weigh
 from ...serving.services import Services
@@ -33,8 +41,19 @@ Goal = Literal["hold", "stand", "write"]
 
 
 class _Drawn(NamedTuple):
-    made: Made
-    token: int
+    """The next step of the answer, and each passage's part in it."""
+
+    step: int
+    part: Table | None
+    ranking: Ranking
+
+
+@dataclass(slots=True, eq=False)
+class _Drafting:
+    """A step that is being drawn, and the decode step that it waits for."""
+
+    draft: OwnDraft
+    interrupt: Interrupt = field(default_factory=Interrupt)
 
 
 class LocalWriter:
@@ -63,15 +82,19 @@ class LocalWriter:
         self._session = session
         self._side: Side = side
         self._rule = Rule(opening.sampling.seed, opening.sampling.temperature, opening.sampling.top_p)
+        self._ends = number_of(END) if opening.unit == "word" else None
+        self._drafts = drafts_of(
+            services.model, opening.unit, opening.sampling, mass=opening.wire_mass, ends=bool(opening.eos)
+        )
         self._find, self._stop_finding = find, nothing
         self._weights: list[float] = []
         self._reads = False  # the prompt is to be read, as soon as the passages are there
         self._began_s = 0.0
         self._grounded = Grounded(services.compute, self._count_read)
         self._goal: Goal = "hold"
-        self._tokens: list[int] = []  # the answer's, and the one behind them that its session is about to hear
-        self._known: _Drawn | None = None  # what comes behind the tokens
-        self._step: Interrupt | None = None  # of the decode step under way behind the tokens
+        self._steps: list[int] = []  # the answer's, and the one behind them that its session is about to hear
+        self._known: _Drawn | None = None  # what comes behind them
+        self._drafting: _Drafting | None = None  # what comes behind them, under way
 
     @property
     def passages(self) -> list[Passage]:
@@ -149,7 +172,7 @@ class LocalWriter:
     def _prefill(self, found: Passages) -> None:
         opening, self._began_s = self._opening, time.monotonic()
         texts = list(map(headed, found.passages))
-        model, room = self._services.model, opening.sampling.max_tokens
+        model, room = self._services.model, room_of(opening.unit, opening.sampling)
         reading = read(
             model,
             self._services.reading.prompt(opening.prompt, texts),
@@ -176,74 +199,93 @@ class LocalWriter:
 
     def _aim(self, goal: Goal) -> None:
         self.read()
-        if self._chain.ids != self._tokens:
+        if self._chain.ids != self._steps:
             self._drop_step()
-            self._tokens, self._known = list(self._chain.ids), None
+            self._steps, self._known = list(self._chain.ids), None
         self._goal = goal
         self._go_on()
 
     def _go_on(self) -> None:
         """Report what is known to follow the tokens, or decode it."""
-        if self.closed or not self.has_read or self._goal == "hold" or self._step is not None:
+        if self.closed or not self.has_read or self._goal == "hold" or self._drafting is not None:
             return
         if self._known is None:
-            self._decode()
+            self._drafting = _Drafting(self._drafts.begin(self._steps))
+            self._decode(self._drafting)
         elif self._goal == "stand":
             self._session.on_writer_status(self._side)
         else:
             self._publish(self._known)
 
-    def _decode(self) -> None:
-        rule, weights, mass = self._rule, self._weights, self._opening.wire_mass
-        opening, tokens = self._opening, list(self._tokens)
-        contrast = contrast_of(opening.contrast, opening.eos, len(self.passages), len(tokens))
+    def _decode(self, drafting: _Drafting) -> None:
+        weights, opening, draft = self._weights, self._opening, drafting.draft
+        ends = opening.eos and self._services.model.eos
+        contrast = contrast_of(opening.contrast, ends, len(self.passages), len(draft.ids))
+        at = len(self._steps)
 
-        def then(heads: Heads) -> _Drawn:
-            found = made_of(heads, weights, mass, contrast)
-            return _Drawn(found, sample(rule, len(tokens), found.distribution))
+        def then(heads: Heads) -> _Drawn | None:
+            own = draft.add(heads, weights, contrast)
+            return None if own is None else self._drawn(at, own)
 
-        def done(outcome: Decoded[_Drawn] | HocketError, _: float) -> None:
-            self._on_decoded(step, outcome)
+        def done(outcome: Decoded[_Drawn | None] | HocketError, _: float) -> None:
+            self._on_decoded(drafting, outcome)
 
         rows = step_rows(weights, contrast, one_by_one=self._services.model.rows_cost)
-        step = self._step = self._grounded.decode(tokens, then, done, rows=rows)
-
-    def _on_decoded(self, step: Interrupt, outcome: Decoded[_Drawn] | HocketError) -> None:
-        if isinstance(outcome, Decoded):
-            self._count(outcome, late=step is not self._step)
-        if step is not self._step or self.closed:
-            return
-        self._step = None
-        if isinstance(outcome, Decoded):
-            self._known = outcome.value
-            self._go_on()
+        known = draft.known(rows.places or ())
+        if known is None:
+            drafting.interrupt = self._grounded.decode(draft.ids, then, done, rows=rows)
         else:
-            self._session.on_failed(self._side, outcome)
+            self._services.compute.run(partial(then, known), lambda drawn: self._on_drawn(drafting, drawn))
+
+    def _drawn(self, at: int, own: Own) -> _Drawn:
+        """Draw the step number `at` from the own law, of which a word has been drawn already."""
+        law = own.distribution
+        if isinstance(law, Proposal):
+            return _Drawn(law.word, np.asarray(own.parts[:, 0], np.float64), UNRANKED)
+        token = sample(self._rule, at, law)
+        most = self._opening.sampling.logprobs
+        ranked = UNRANKED if most is None else ranking(law.ids, law.probabilities, token, most)
+        return _Drawn(token, within(Made(law, own.parts), token), ranked)
+
+    def _on_decoded(self, drafting: _Drafting, outcome: Decoded[_Drawn | None] | HocketError) -> None:
+        if isinstance(outcome, Decoded):
+            self._count(outcome, late=drafting is not self._drafting)
+        self._on_drawn(drafting, outcome.value if isinstance(outcome, Decoded) else outcome)
+
+    def _on_drawn(self, drafting: _Drafting, drawn: _Drawn | HocketError | None) -> None:
+        if drafting is not self._drafting or self.closed:
+            return
+        if drawn is None:
+            self._decode(drafting)
+            return
+        self._drafting = None
+        if isinstance(drawn, HocketError):
+            self._session.on_failed(self._side, drawn)
+        else:
+            self._known = drawn
+            self._go_on()
 
     def _publish(self, known: _Drawn) -> None:
-        """Begin the next step, and only then report this one's token."""
-        step, token = len(self._tokens), known.token
-        self._parts[step] = within(known.made, token)
-        self._tokens.append(token)
+        """Begin the next step, and only then report this one."""
+        at = len(self._steps)
+        self._parts[at] = known.part
+        self._steps.append(known.step)
         self._known = None
-        if token in self._opening.eos or step + 1 >= self._opening.sampling.max_tokens:
+        ended = known.step == self._ends if self._ends is not None else known.step in self._opening.eos
+        if ended or at + 1 >= self._opening.sampling.max_tokens:
             self._goal = "hold"
         self._go_on()
-        self._session.on_token(self._side, step, token, self._ranking(known))
-
-    def _ranking(self, known: _Drawn) -> Ranking:
-        most, law = self._opening.sampling.logprobs, known.made.distribution
-        return UNRANKED if most is None else ranking(law.ids, law.probabilities, known.token, most)
+        self._session.on_token(self._side, at, known.step, known.ranking)
 
     def _count_read(self, tokens: int) -> None:
         self.work.prefilled += tokens
 
-    def _count(self, decoded: Decoded[_Drawn], *, late: bool) -> None:
+    def _count(self, decoded: Decoded[_Drawn | None], *, late: bool) -> None:
         self.work.decoded += 1
         self.work.prefilled += decoded.repeated
         self.work.late += late
 
     def _drop_step(self) -> None:
-        if self._step is not None:
-            self._step.set()
-            self._step = None
+        if self._drafting is not None:
+            self._drafting.interrupt.set()
+            self._drafting = None

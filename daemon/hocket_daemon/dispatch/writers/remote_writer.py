@@ -14,6 +14,7 @@ from ...engine.sampling.ranking import UNRANKED, Ranking
 from ...serving.mode import Peer
 from ...serving.records.sources import PeerSources, peer_sources
 from ...serving.stream.prefix import PrefixChain
+from ...serving.stream.targets import ANOTHER_TOKENIZER, Targets
 from .work import Work
 from .writers import WritingSession
 
@@ -27,8 +28,10 @@ class RemoteWriter:
     A cloud that has forgotten the session, or was started anew, so begins it from what it is told.
     """
 
-    def __init__(self, peer: Peer, opening: Dispatch, chain: PrefixChain, session: WritingSession) -> None:
-        """Create it; `chain` holds the answer's tokens for the session. Orders raise what the peer's `send` raises."""
+    def __init__(
+        self, peer: Peer, opening: Dispatch, chain: PrefixChain, session: WritingSession, targets: Targets
+    ) -> None:
+        """Create it; `chain` holds the answer's steps for the session. Orders raise what the peer's `send` raises."""
         self.opened = False
         self.is_linked = self.stands = self.continues = True
         self.peer_sources: PeerSources | None = None
@@ -37,12 +40,16 @@ class RemoteWriter:
         self._opening = opening
         self._chain = chain
         self._session = session
+        self._targets = targets
         self._before = Work()  # by clouds that were started anew since
 
     @property
     def obstacle(self) -> HocketError | None:
         """The reason why the cloud cannot be reached now; None where it can."""
-        return None if self._peer.up else self._peer.reason or NO_CLOUD
+        if not self._peer.up:
+            return self._peer.reason or NO_CLOUD
+        unlike = self._opening.unit == "token" and self._peer.tokenizer not in ("", self._opening.tokenizer)
+        return Unavailable(*ANOTHER_TOKENIZER) if unlike else None
 
     @property
     def rtt_s(self) -> float:
@@ -105,13 +112,16 @@ class RemoteWriter:
             self._peer.send(End(session=self._opening.session, reason=reason, tokens=len(self._chain)))
 
     def _open(self, writer: Side) -> None:
+        if self._peer.up and (obstacle := self.obstacle) is not None:
+            raise obstacle
         epoch, tokens = self.epoch + self.opened, len(self._chain)
         self._opening = msgspec.structs.replace(self._opening, epoch=epoch, writer=writer, tokens=tokens)
         self.opened = True
         self._peer.send(self._opening)
         if tokens:
-            ids, digest = list(self._chain.ids), self._chain.digest
-            self._peer.send(Target(session=self._opening.session, epoch=epoch, first=0, ids=ids, digest=digest))
+            (ids, words), digest = self._targets.pack(self._chain.ids), self._chain.digest
+            session = self._opening.session
+            self._peer.send(Target(session=session, epoch=epoch, first=0, ids=ids, words=words, digest=digest))
 
     # --- what it says
 
@@ -140,11 +150,12 @@ class RemoteWriter:
             self._session.on_writer_status("cloud")
 
     def _on_target(self, message: Target) -> None:
-        if not message.ids:
+        steps = self._targets.unpack(message)
+        if not steps:
             raise BadMessage("a target without tokens")
-        if message.logprobs and len(message.logprobs) != len(message.ids):
+        if message.logprobs and len(message.logprobs) != len(steps):
             raise BadMessage("log-probabilities of other tokens")
         told = [[(each.id, each.logprob) for each in token] for token in message.logprobs]
-        rankings: Sequence[Ranking] = told or [UNRANKED] * len(message.ids)
-        for step, (token, ranking) in enumerate(zip(message.ids, rankings, strict=True), start=message.first):
+        rankings: Sequence[Ranking] = told or [UNRANKED] * len(steps)
+        for step, (token, ranking) in enumerate(zip(steps, rankings, strict=True), start=message.first):
             self._session.on_token("cloud", step, token, ranking)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
-from ..engine.language_model import LanguageModel
-from ..engine.sampling.heads import Contrast, Heads, Made, made_of
-from ..engine.sampling.word_draw import Drawn
+from ..language_model import LanguageModel
+from ..sampling.heads import Contrast, Heads, Made, made_of
+from ..sampling.word_draw import Drawn
 
 Weights: TypeAlias = Sequence[float]
 Own: TypeAlias = Made | Drawn

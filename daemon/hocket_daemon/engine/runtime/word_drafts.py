@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ...engine.sampling.drawing import Rule
-from ...engine.sampling.heads import Contrast, Heads
-from ...engine.sampling.word_draw import Drawn, WordDraw
-from ...engine.text.word_tokens import WordTokens
-from ...engine.text.words import word_of
-from ..own_drafts import OwnDraft
+from ..sampling.drawing import Rule
+from ..sampling.heads import Contrast, Heads
+from ..sampling.word_draw import Drawn, WordDraw
+from ..text.word_tokens import WordTokens
+from ..text.words import word_of
+from .own_drafts import OwnDraft
 
 _ZETA = 0.05  # weight of a new observation in the steps that a word takes
 

@@ -1,0 +1,44 @@
+"""The way to draft in a session: tokens, or words where the sides' tokens differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hocket_bus.messages import Sampling, Unit
+
+from ..language_model import LanguageModel
+from ..sampling.drawing import Rule
+from ..text.word_tokens import WordTokens
+from ..text.words import CAP
+from .own_drafts import OwnDrafts, TokenDrafts
+from .word_drafts import WordDrafts
+
+MORE_TOKENS = 1.5  # that a side's tokenizer may have than the asked side's, for the same words
+
+
+def drafts_of(model: LanguageModel, unit: Unit, sampling: Sampling, *, mass: float, ends: bool) -> OwnDrafts:
+    """Return how a side drafts in a session; `mass` and `ends` are as WordDraw has them."""
+    if unit == "token":
+        return TokenDrafts(model, mass)
+    rule = Rule(sampling.seed, sampling.temperature, sampling.top_p)
+    return WordDrafts(_words_of(model), rule, mass=mass, ends=ends)
+
+
+def room_of(unit: Unit, sampling: Sampling) -> int:
+    """Return how many tokens of a side's own an answer may have."""
+    return sampling.max_tokens if unit == "token" else round(MORE_TOKENS * sampling.max_tokens) + CAP
+
+
+def tokens_of(model: LanguageModel, unit: Unit) -> Callable[[Sequence[int]], list[int]]:
+    """Return the function that turns steps of an answer into the model's own tokens."""
+    return list if unit == "token" else _words_of(model).tokens
+
+
+def text_of(model: LanguageModel, unit: Unit) -> Callable[[Sequence[int]], str]:
+    """Return the function that turns steps of an answer into text."""
+    return (lambda steps: model.text(list(steps))) if unit == "token" else _words_of(model).text
+
+
+def _words_of(model: LanguageModel) -> WordTokens:
+    assert model.word_tokens is not None, "checked where a session begins"
+    return model.word_tokens

@@ -19,15 +19,15 @@ from hocket_bus.messages import Begin, Prompt, Sampling
 from hocket_bus.wire import decode, encode
 from hocket_daemon.aggregation.dialogue import Dialogue, Effects
 from hocket_daemon.aggregation.dialogues import dialogue_type
+from hocket_daemon.aggregation.exchange import word_messages
 from hocket_daemon.aggregation.exchange.sampler import device_part, eta_device, target
 from hocket_daemon.aggregation.exchange.session_terms import Law
 from hocket_daemon.aggregation.paper import independent
 from hocket_daemon.aggregation.paper.aggregator import AggregatorExchange
-from hocket_daemon.aggregation.word import word_messages
 from hocket_daemon.engine.sampling import distribution as codec
 from hocket_daemon.engine.sampling.distribution import Distribution, truncate
 from hocket_daemon.engine.sampling.drawing import Rule, coin, sample
-from hocket_daemon.engine.sampling.word_draw import SCALE, Proposal
+from hocket_daemon.engine.text.word_draw import SCALE, Proposal
 from hocket_daemon.engine.text.words import END, number_of, word_of
 from hocket_lab.rehearsal.aggregating import Aggregating, scheduler
 

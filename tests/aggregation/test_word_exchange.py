@@ -11,14 +11,14 @@ from simulation import LOG_H, check, model, word, word_of_both
 
 from hocket_bus.errors import BadMessage, BadRequest
 from hocket_bus.messages import Begin, Prompt, Sampling
+from hocket_daemon.aggregation.dialogues import WordDialogue
+from hocket_daemon.aggregation.exchange import word_messages
 from hocket_daemon.aggregation.exchange.parties import LEADER, Part
 from hocket_daemon.aggregation.exchange.sampler import ETA_STEPS, eta_device
 from hocket_daemon.aggregation.exchange.session_terms import Draft
-from hocket_daemon.aggregation.word import word_messages
-from hocket_daemon.aggregation.word.word_dialogue import WordDialogue
-from hocket_daemon.aggregation.word.word_exchange import likeliest
+from hocket_daemon.aggregation.exchange.word_exchange import likeliest
 from hocket_daemon.engine.sampling.drawing import coin
-from hocket_daemon.engine.sampling.word_draw import SCALE, Proposal
+from hocket_daemon.engine.text.word_draw import SCALE, Proposal
 from hocket_daemon.engine.text.words import CAP, END, number_of, word_of
 from hocket_daemon.privacy.history import CLOUD
 

@@ -11,7 +11,7 @@ from hocket_daemon.aggregation.exchange.sampler import eta_device
 from hocket_daemon.engine.runtime.sequences import SequenceGroup
 from hocket_daemon.engine.sampling.drawing import Rule, coin
 from hocket_daemon.engine.sampling.heads import Heads
-from hocket_daemon.engine.sampling.word_draw import Proposal, WordDraw
+from hocket_daemon.engine.text.word_draw import Proposal, WordDraw
 from hocket_daemon.engine.text.words import END, word_of
 from hocket_lab.forcing import rows_behind
 

@@ -95,7 +95,7 @@ def test_no_member_has_more_than_its_most_and_none_of_them_silences_the_device()
     session = Session()
     session.step(sharp(7), 10.6)
     own, parties = session.draft(sharp(3), 6.0), session.exchange.parties
-    read = session.dialogue._reader.draft
+    read = session.dialogue._messages.draft
     claimed = {"ben": 10.6, "mallory": 10.6}
 
     def shares_by_claims() -> dict[str, float]:

@@ -21,7 +21,7 @@ from ..engine.sampling.drawing import Rule
 from ..engine.sampling.heads import Probabilities
 from ..privacy.history import CLOUD
 from ..serving.records.sources import Lacks, PeerSources, peer_sources, sources_message
-from .draft_messages import DraftMessages
+from .exchange.draft_messages import DraftMessages
 from .exchange.exchange import Exchange
 from .exchange.parties import LEADER
 from .exchange.schedule import Scheduler

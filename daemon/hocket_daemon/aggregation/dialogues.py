@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from hocket_bus.messages import Begin
 
+from ..engine.text.words import END, number_of
 from .dialogue import Dialogue
+from .exchange.draft_messages import DraftMessages
+from .exchange.exchange import Exchange
+from .exchange.word_exchange import WordExchange
+from .exchange.word_messages import WordMessages
 from .paper.aggregator_dialogue import AggregatorDialogue
-from .word.word_dialogue import WordDialogue
+
+
+class WordDialogue(Dialogue):
+    """The state that one side keeps of its dialogue with all others, in words."""
+
+    exchange_type: ClassVar[type[Exchange]] = WordExchange
+    messages_type: ClassVar[type[DraftMessages]] = WordMessages
+    ends_with: ClassVar[frozenset[int]] = frozenset((number_of(END),))
 
 
 def dialogue_type(begin: Begin) -> type[Dialogue]:

@@ -35,8 +35,8 @@ from ..serving.services import Services
 from ..serving.stream.prefix import PrefixChain
 from .dialogue import Dialogue, Effects
 from .exchange.session_terms import Confirmed
+from .weights.question_gains import question_gains
 from .weights.relevance import BY_LIKELIHOOD, REWEIGHED, compared, query, weighed_by
-from .word.question_gains import question_gains
 
 T = TypeVar("T")
 Outcome: TypeAlias = "T | HocketError"
@@ -428,8 +428,8 @@ class Drafter:
         self.weights.add_likelihoods(of_passages)
         logs = explained(of_passages)
         if self._compares_gains:
-            pieces = [self._services.model.piece(id) for id in scored]
-            logs = question_gains(self.begin.prompt.query.strip(), pieces, logs - likelihoods[-1])
+            token_bytes = [self._services.model.piece(id) for id in scored]
+            logs = question_gains(self.begin.prompt.query.strip(), token_bytes, logs - likelihoods[-1])
         self.dialogue.add_likelihoods(logs)
 
     @property

@@ -42,11 +42,11 @@ from ..serving.sessions.leading import Leading
 from ..serving.stream.reply import Reply, Sourced
 from ..serving.stream.targets import ANOTHER_TOKENIZER
 from .answer_summary import AnswerSummary, outcome_of, sources_of
-from .dialogue import Effects
+from .dialogue import Dialogue, Effects
 from .dialogues import dialogue_type
 from .drafter import Drafter
 from .exchange.lookahead import MAX_LOOKAHEAD
-from .exchange.session_terms import Confirmed
+from .exchange.session_terms import Confirmed, Judges
 from .leader_terms import (
     DOUBTED,
     INDEPENDENT,
@@ -132,6 +132,20 @@ class DraftingLeader(Leading, ABC):
         step_s, drafter = self._services.profiler.step_s(rows), self._drafter
         own_answer_s = drafter.retrieval_s + drafter.prefill_s + step_s * self._begin.sampling.max_tokens
         return longest_wait_s(set_s, own_answer_s)
+
+    def _new_dialogue(self, judges: Judges = "both", most_say: float = 1.0) -> Dialogue:
+        """Return the dialogue of the session that `_begin` opens; `judges` and `most_say` are Dialogue's."""
+        services, terms = self._services, self._terms
+        return dialogue_type(self._begin)(
+            services.side,
+            self._begin,
+            terms.scheduler,
+            judges=judges,
+            shares_drafts=services.shares_drafts,
+            guard=terms.guard,
+            most_say=most_say,
+            vocabulary=services.model.vocabulary,
+        )
 
     def _end_message(self, reason: str) -> End:
         return End(session=self.id, reason=reason, tokens=len(self._steps))
@@ -241,14 +255,7 @@ class Leader(DraftingLeader):
         self._sessions.append(self.id.hex())
         terms = self._terms
         services = self._services
-        self._dialogue = dialogue_type(self._begin)(
-            services.side,
-            self._begin,
-            terms.scheduler,
-            shares_drafts=services.shares_drafts,
-            guard=terms.guard,
-            vocabulary=services.model.vocabulary,
-        )
+        self._dialogue = self._new_dialogue()
         self._drafter = Drafter(services, self._begin, self, self._dialogue, side=services.side)
         self._waits_for_names = services.shares_bridges and self._begin.documents > 0
         self._known = _Known()

@@ -38,7 +38,6 @@ from ..serving.mode import Peer, Session
 from ..serving.peers.peer_group import PeerGroup
 from ..serving.services import Services
 from ..serving.stream.reply import Reply
-from ..serving.stream.targets import check_unit
 from .exchange.schedule import Scheduler
 from .follower import Follower
 from .group.group_leader import GroupLeader, Invited
@@ -165,7 +164,7 @@ class AggregationMode:
         if self._services.side == "device" and not self._services.reads_here:
             raise NOT_FOR_OTHERS
         begin = _begin(opening)
-        check_unit(self._services, begin.unit, begin.tokenizer)
+        self._services.check_unit(begin.unit, begin.tokenizer)
         if begin.unit == "word" and self._disclosure is not None:
             raise Unavailable("this device limits what its drafts reveal (most_bits), and of words it cannot yet")
         follower = Follower(self._services, begin, peer, self._scheduler, self._disclosure)

@@ -139,7 +139,7 @@ class Follower(Following):
         """Take the tokens of an answer that was written somewhere else so far."""
         if message.first > 0:
             raise BadMessage("tokens that do not start at the beginning")
-        steps = self._targets.unpack(message)
+        steps = self._targets.read(message)
         if len(steps) >= self._opening.sampling.max_tokens:
             raise BadMessage("an answer of the maximum length already")
         self._chain.cut(0)

@@ -35,7 +35,7 @@ from ..serving.mode import Peer
 from ..serving.services import Services
 from ..serving.stream.prefix import PrefixChain
 from ..serving.stream.reply import Reply
-from ..serving.stream.targets import check_unit, targets_of
+from ..serving.stream.targets import targets_of
 from .booking import today
 from .follower import Follower
 from .leader import Leader
@@ -170,7 +170,7 @@ class DispatchMode:
     def accept(self, opening: Message, peer: Peer) -> Follower:
         """Accept a device's session, in which this side reads and writes. Raises Unavailable where models differ."""
         dispatch, began_s = _dispatch(opening), time.monotonic()
-        check_unit(self._services, dispatch.unit, dispatch.tokenizer)
+        self._services.check_unit(dispatch.unit, dispatch.tokenizer)
 
         def on_first() -> None:
             self._own.observe(time.monotonic() - began_s)
@@ -227,7 +227,7 @@ class DispatchMode:
             self._dispatcher.server_profile.seed([each + peer.rtt_s for each in reported])
 
     def _unit(self, ask: Ask, peer: Peer | None, begins: Begins) -> Unit:
-        """Return what a step of an answer is: a word with a cloud that has another tokenizer, unless a server writes."""
+        """Return what a step is: a word with a cloud that has another tokenizer, unless a server takes its part."""
         own = self._services.model.fingerprint
         if peer is None or peer.tokenizer in ("", own) or not self._services.words or self._by_server(ask, begins):
             return "token"

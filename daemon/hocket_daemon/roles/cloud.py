@@ -65,8 +65,8 @@ class CloudDaemon(Daemon):
 
     def greet(self, hello: Hello) -> Welcome | Error:
         """Answer Hello; a device must number its tokens as this side does, or write words as it does."""
-        alike = hello.tokenizer == self.services.model.fingerprint
-        if hello.role == "device" and not (alike or (hello.words and hello.words == self.services.words)):
+        same = hello.tokenizer == self.services.model.fingerprint
+        if hello.role == "device" and not (same or (hello.words and hello.words == self.services.words)):
             return Error(
                 code="protocol",
                 text="the models of device and cloud have different tokenizers, and one of them is not byte-level BPE",

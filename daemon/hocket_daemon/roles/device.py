@@ -286,7 +286,17 @@ class DeviceDaemon(Daemon):
         if user:
             return "connected" if links[0].up else "not connected"
         first, *others = links
-        return "; ".join([_fact(first), *(f"{link.endpoint}: {_fact(link)}" for link in others)])
+        return "; ".join(
+            [_fact(first) + self._unit_fact(first), *(f"{link.endpoint}: {_fact(link)}" for link in others)]
+        )
+
+    def _unit_fact(self, link: Link) -> str:
+        """Return what an answer with this cloud is decided by, where that is not each token."""
+        if not link.up or link.tokenizer in ("", self.services.model.fingerprint):
+            return ""
+        if self.settings.aggregation.unit == "token":
+            return "; no part in answers: its model has another tokenizer, and [aggregation] unit is token"
+        return "; answers are decided word by word: its model has another tokenizer"
 
     def _cloud_metrics(self) -> dict[str, float]:
         sums = dict(self.ledger.sums)

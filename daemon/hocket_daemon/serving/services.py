@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hocket_bus.messages import Prompt, Side
+from hocket_bus.errors import Unavailable
+from hocket_bus.messages import Prompt, Side, Unit
 
 from ..engine.generators.generator import TextGenerator
 from ..engine.language_model import LanguageModel
@@ -18,6 +19,7 @@ from .admission import Admission
 from .first_tokens import FirstTokens
 from .search.gatherer import MAX_NOTICES, Gathered, Gatherer
 from .search.retrieval import RetrievalClient
+from .stream.targets import ANOTHER_TOKENIZER
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,17 @@ class Services:
     def words(self) -> str:
         """The fingerprint of the law by which this side's model writes words; empty where it cannot."""
         return LAW if self.aggregates and self.model.word_tokens is not None else ""
+
+    def check_unit(self, unit: Unit, tokenizer: str) -> None:
+        """Raise Unavailable where this side's model cannot take steps of `unit`, as a side with `tokenizer` means them.
+
+        Where that is empty the tokens are those that both have said in Hello.
+        """
+        if unit == "token" and tokenizer not in ("", self.model.fingerprint):
+            raise Unavailable(*ANOTHER_TOKENIZER)
+        if unit == "word" and not self.words:
+            what = "this side's tokenizer is not byte-level BPE, so it can write no words"
+            raise Unavailable(what, ANOTHER_TOKENIZER[1])
 
     @property
     def reads_here(self) -> bool:

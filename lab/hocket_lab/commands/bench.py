@@ -32,6 +32,10 @@ BENCHMARKS = {  # what each measures, and an example of its options
         "What somebody asks first over notes of their own: right, not known, wrong, invented; now and before.",
         "--json newcomer.json",
     ),
+    "words": (
+        "Do two models with different tokenizers answer as well together, by words, as the better one alone?",
+        "--device smollm2 --cloud qwen2.5-coder-1.5b --data FOLDER --json words.json",
+    ),
     "reading": (
         "How many passages of how many words a model should read: what is right, and the first token.",
         "--model qwen2.5-coder-0.5b --words 64,128 --passages 2,3 --json reading.json",

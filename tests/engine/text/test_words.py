@@ -98,7 +98,7 @@ def test_a_number_is_one_words(several: list[bytes]) -> None:
 def test_no_token_lies_over_a_cut_but_one_by_length(tokens: WordTokens, text: str) -> None:
     """So a word's tokens are those that the whole text has there."""
     raw = text.encode()
-    pieces = [tokens.pieces[id] for id in tokens._bare.encode(text, add_special_tokens=False).ids]
+    pieces = [tokens.token_bytes[id] for id in tokens._bare.encode(text, add_special_tokens=False).ids]
     assert b"".join(pieces) == raw
     ends = set(np.cumsum([len(piece) for piece in pieces]).tolist())
     at = 0
@@ -106,7 +106,7 @@ def test_no_token_lies_over_a_cut_but_one_by_length(tokens: WordTokens, text: st
         at += len(word)
         assert at in ends or len(word) >= words.FREE
         spelled = tokens.spelled(words.number_of(word))
-        assert b"".join(tokens.pieces[id] for id in spelled) == word
+        assert b"".join(tokens.token_bytes[id] for id in spelled) == word
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -123,10 +123,10 @@ def test_every_word_of_a_text_may_begin_where_it_does(tokens: WordTokens, text: 
 def test_equal_bytes_have_equal_hashes_whatever_the_numbers(tokens: WordTokens) -> None:
     """Of two tokenizers, too: a token's noise depends on its bytes alone."""
     bundled = tokens_in(DEVICE)
-    hashes = dict(zip(bundled.pieces, bundled.hashes.tolist(), strict=True))
-    shared = [id for id, piece in enumerate(tokens.pieces) if piece in hashes]
+    hashes = dict(zip(bundled.token_bytes, bundled.hashes.tolist(), strict=True))
+    shared = [id for id, piece in enumerate(tokens.token_bytes) if piece in hashes]
     assert len(shared) > 256
-    assert all(int(tokens.hashes[id]) == hashes[tokens.pieces[id]] for id in shared)
+    assert all(int(tokens.hashes[id]) == hashes[tokens.token_bytes[id]] for id in shared)
 
 
 def test_a_tokenizer_of_another_kind_is_refused(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from hocket_daemon.engine.settings import BUNDLED
 from hocket_daemon.engine.text.gguf_tokenizer import tokenizer_of
 from hocket_daemon.engine.text.spelling import AnyTokenizer
 from hocket_daemon.engine.text.tokenizer import fingerprint, fingerprint_of
+from hocket_daemon.engine.text.word_tokens import is_byte_level
 from hocket_tools.models.embedders import EMBEDDERS
 from hocket_tools.models.listed import bytes_of
 
@@ -59,6 +60,7 @@ def described(name: str) -> dict[str, str | int]:
         "bytes": bytes_of(folder),
         "chat": _chat(tokenizer),
         "fingerprint": fingerprint(tokenizer),
+        "words": _words(tokenizer),
     }
 
 
@@ -81,17 +83,23 @@ def _described_file(file: Path) -> dict[str, str | int]:
     model = Model(file)
     try:
         vocabulary = model.vocabulary()
+        tokenizer = tokenizer_of(file, vocabulary)
         return {
             "place": str(file),
             "kind": model.description,
             "context": model.trained_context,
             "tokens": len(vocabulary),
             "bytes": file.stat().st_size,
-            "chat": _chat(tokenizer_of(file, vocabulary)),
+            "chat": _chat(tokenizer),
             "fingerprint": fingerprint_of(vocabulary),
+            "words": _words(tokenizer),
         }
     finally:
         model.close()
+
+
+def _words(tokenizer: AnyTokenizer) -> str:
+    return "yes: with any other such model" if is_byte_level(tokenizer) else "no: with models of its tokenizer alone"
 
 
 def _chat(tokenizer: AnyTokenizer) -> str:

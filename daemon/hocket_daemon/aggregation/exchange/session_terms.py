@@ -10,7 +10,7 @@ from hocket_bus.messages import Method, Source, Unit
 
 from ...engine.sampling.distribution import Distribution
 from ...engine.sampling.drawing import Rule
-from ...engine.sampling.word_draw import Proposal
+from ...engine.text.word_draw import Proposal
 from ..steering import Guard
 from .schedule import Scheduler
 

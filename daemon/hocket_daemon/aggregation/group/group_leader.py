@@ -41,7 +41,6 @@ from ...serving.services import Services
 from ...serving.stream.reply import Reply, Sourced
 from ..answer_summary import outcome_of
 from ..dialogue import Effects
-from ..dialogues import dialogue_type
 from ..drafter import Drafter
 from ..leader import DraftingLeader
 from ..leader_terms import LeaderTerms, options_of
@@ -79,14 +78,7 @@ class GroupLeader(DraftingLeader):
         super().__init__(services, reply, terms)
         self._invited = invited
         self._begin = terms.opening(scorer, terms.unit(invited.cloud if invited.settings.cloud else None))
-        self._dialogue = dialogue_type(self._begin)(
-            "device",
-            self._begin,
-            judges="leader",
-            guard=terms.guard,
-            most_say=invited.settings.most_say,
-            vocabulary=services.model.vocabulary,
-        )
+        self._dialogue = self._new_dialogue(judges="leader", most_say=invited.settings.most_say)
         self._drafter = Drafter(services, self._begin, self, self._dialogue, side="device")
         self._participants: dict[str, Participant] = {}
         self._find_by_s = inf

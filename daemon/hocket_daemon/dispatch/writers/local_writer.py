@@ -28,7 +28,7 @@ from ...engine.sampling.drawing import Rule, sample
 from ...engine.sampling.heads import Heads, Made, Table, contrast_of, within
 from ...engine.sampling.ranking import UNRANKED, Ranking, ranking
 from ...engine.sampling.step_rows import step_rows
-from ...engine.sampling.word_draw import Proposal
+from ...engine.text.word_draw import Proposal
 from ...engine.text.words import END, number_of
 from ...serving.search.gatherer import Find, nothing
 from ...serving.search.passage_weights import weigh

@@ -150,7 +150,7 @@ class RemoteWriter:
             self._session.on_writer_status("cloud")
 
     def _on_target(self, message: Target) -> None:
-        steps = self._targets.unpack(message)
+        steps = self._targets.read(message)
         if not steps:
             raise BadMessage("a target without tokens")
         if message.logprobs and len(message.logprobs) != len(steps):

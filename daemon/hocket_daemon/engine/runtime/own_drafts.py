@@ -1,4 +1,4 @@
-"""How a side makes its drafts: of what its model says after its own tokens of the answer."""
+"""The making of a side's drafts, from what its model gives after the side's own tokens of the answer."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Protocol, TypeAlias
 
 from ..language_model import LanguageModel
 from ..sampling.heads import Contrast, Heads, Made, made_of
-from ..sampling.word_draw import Drawn
+from ..text.word_draw import DrawnWord
 
 Weights: TypeAlias = Sequence[float]
-Own: TypeAlias = Made | Drawn
+Own: TypeAlias = Made | DrawnWord
 
 
 class OwnDraft(Protocol):

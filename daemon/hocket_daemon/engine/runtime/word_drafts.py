@@ -1,4 +1,4 @@
-"""How a side drafts words: token by token, until a word has its end."""
+"""The making of words: token by token, until a word has its end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..sampling.drawing import Rule
 from ..sampling.heads import Contrast, Heads
-from ..sampling.word_draw import Drawn, WordDraw
+from ..text.word_draw import DrawnWord, WordDraw
 from ..text.word_tokens import WordTokens
 from ..text.words import word_of
 from .own_drafts import OwnDraft
@@ -43,7 +43,7 @@ class WordDraft:
         self._places, latest = places, self._latest
         return latest.heads if latest.ids == self.ids and latest.places == places else None
 
-    def add(self, heads: Heads, weights: list[float], contrast: Contrast | None) -> Drawn | None:
+    def add(self, heads: Heads, weights: list[float], contrast: Contrast | None) -> DrawnWord | None:
         """Take what follows `ids`; return the word once it is drawn."""
         self._latest.ids, self._latest.places, self._latest.heads = self.ids, self._places, heads
         return self._draw.add(heads, weights, contrast)

@@ -37,7 +37,7 @@ class WordTokens:
         self.spelled = lru_cache(_SPELLED)(self._spelled)
 
     @cached_property
-    def pieces(self) -> list[bytes]:
+    def token_bytes(self) -> list[bytes]:
         """The bytes of each token; empty for what is never drawn: added tokens, and ids without one."""
         table = [b""] * self._vocabulary
         added = self._tokenizer.added_tokens_decoder
@@ -49,12 +49,12 @@ class WordTokens:
     @cached_property
     def hashes(self) -> NDArray[np.uint64]:
         """A number of each token that depends on its bytes alone, [ids]; all ends have that of no bytes."""
-        return np.array([_hash(piece) for piece in self.pieces], np.uint64)
+        return np.array([_hash(piece) for piece in self.token_bytes], np.uint64)
 
     @cached_property
     def any(self) -> Mask:
         """The tokens that may go on with a word, and the end, [ids]."""
-        return np.array([bool(piece) for piece in self.pieces]) | self._end
+        return np.array([bool(piece) for piece in self.token_bytes]) | self._end
 
     def beginning(self, before: bytes | None) -> Mask:
         """Return which tokens may begin a word behind the word `before`, and the end, [ids]; None: it is the first."""
@@ -81,7 +81,7 @@ class WordTokens:
         text = word.decode()
         if word.endswith(b"\n"):
             found = self._ids(text + _BEHIND)
-            if self.pieces[found[-1]] == _BEHIND.encode():
+            if self.token_bytes[found[-1]] == _BEHIND.encode():
                 return tuple(found[:-1])
         return tuple(self._ids(text))
 
@@ -90,7 +90,7 @@ class WordTokens:
 
     @cached_property
     def _first(self) -> NDArray[np.uint8]:
-        return np.array([piece[0] if piece else 0 for piece in self.pieces], np.uint8)
+        return np.array([piece[0] if piece else 0 for piece in self.token_bytes], np.uint8)
 
     @cached_property
     def _end(self) -> Mask:
@@ -108,7 +108,7 @@ class WordTokens:
 
     @cached_property
     def _by_mark(self) -> Mask:
-        return np.asarray(self._by_space | np.array([_may_be_mark(piece) for piece in self.pieces]))
+        return np.asarray(self._by_space | np.array([_may_be_mark(piece) for piece in self.token_bytes]))
 
 
 def _may_be_mark(piece: bytes) -> bool:
@@ -119,18 +119,26 @@ def _may_be_mark(piece: bytes) -> bool:
     return words.is_mark(text[0]) if text else True
 
 
+def is_byte_level(tokenizer: AnyTokenizer) -> bool:
+    """Tell whether a tokenizer is byte-level BPE, and so can write words."""
+    decoder = _description(tokenizer).get("decoder") or {}
+    return "ByteLevel" in [decoder.get("type"), *(each.get("type") for each in decoder.get("decoders", ()))]
+
+
 def _described(tokenizer: AnyTokenizer) -> dict[str, Any]:
-    """Return a tokenizer's description. Raises BadConfiguration for one that is not byte-level."""
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    described: dict[str, Any] = json.loads(backend.to_str()) if backend is not None else {}
-    decoder = described.get("decoder") or {}
-    kinds = [decoder.get("type"), *(each.get("type") for each in decoder.get("decoders", ()))]
-    if "ByteLevel" not in kinds:
+    """Return a tokenizer's description, without a normaliser. Raises BadConfiguration for one of another kind."""
+    if not is_byte_level(tokenizer):
         raise BadConfiguration(
             "this model's tokenizer is not byte-level BPE, so it can write no answer by words",
             "use models of one family on both sides",
         )
-    return described | {"normalizer": None}
+    return _description(tokenizer) | {"normalizer": None}
+
+
+def _description(tokenizer: AnyTokenizer) -> dict[str, Any]:
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    described: dict[str, Any] = json.loads(backend.to_str()) if backend is not None else {}
+    return described
 
 
 def _hash(piece: bytes) -> int:

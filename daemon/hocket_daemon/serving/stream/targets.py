@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hocket_bus.errors import BadRequest, Unavailable
+from hocket_bus.errors import BadMessage, BadRequest
 from hocket_bus.messages import Target, Unit
 
 from ...engine.text.words import CAP, number_of, readable, word_of
-from ..services import Services
 
 ANOTHER_TOKENIZER = (
     "the models of the two sides have different tokenizers",
@@ -31,6 +30,13 @@ class Targets:
         """Return a target's steps. Raises BadRequest for a token that the model does not have."""
         self.check(message.ids)
         return message.ids
+
+    def read(self, message: Target) -> list[int]:
+        """Return a target's steps. Raises BadMessage for what cannot be one."""
+        try:
+            return self.unpack(message)
+        except BadRequest as error:
+            raise BadMessage(error.text) from error
 
     def check(self, tokens: Sequence[int]) -> None:
         """Raise BadRequest for a token that the model does not have."""
@@ -60,11 +66,3 @@ def number_sent(word: bytes) -> int:
     if len(word) > CAP or readable(word) != word:
         raise BadRequest("the other side sent what is no word", "install the same hocket on both ends")
     return number_of(word)
-
-
-def check_unit(services: Services, unit: Unit, tokenizer: str) -> None:
-    """Raise Unavailable where this side's model cannot take steps of `unit`, as a side with `tokenizer` means them."""
-    if unit == "token" and tokenizer != services.model.fingerprint:
-        raise Unavailable(*ANOTHER_TOKENIZER)
-    if unit == "word" and not services.words:
-        raise Unavailable("this side's tokenizer is not byte-level BPE, so it can write no words", ANOTHER_TOKENIZER[1])

@@ -91,7 +91,7 @@ def _propose(side: SideName) -> None:
     model = proposed(gpu=has_gpu())
     name = model["name"]
     typer.echo(f'a model for this machine: hocket model get {name}, then [model] name = "{name}" in {side}.toml')
-    typer.echo("the other side needs one of the same family: hocket model list")
+    typer.echo("the other side may have another one; with one family answers come faster: hocket model list")
 
 
 def _listening(side: str, at: str, listen: str) -> str:

@@ -7,11 +7,11 @@ import struct
 from hocket_bus import messages as wire
 from hocket_bus.errors import BadMessage
 
-from ...engine.sampling.word_draw import SCALE, Proposal
+from ...engine.text.word_draw import SCALE, Proposal
 from ...engine.text.words import word_of
 from ...serving.stream.targets import number_sent
-from ..draft_messages import DraftMessages
-from ..exchange.session_terms import Draft, Law
+from .draft_messages import DraftMessages
+from .session_terms import Draft, Law
 from .word_exchange import proposal_of
 
 _COUNT = struct.Struct(">Q")

@@ -6,11 +6,11 @@ from hocket_bus import messages as wire
 from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Begin
 
-from ..engine.sampling import distribution as codec
-from ..serving.stream.targets import targets_of
-from .exchange.session_terms import Draft, Law, tokens_of
-from .weights import likelihood_ratio as ratio
-from .weights.relevance import BY_LIKELIHOOD, claims
+from ...engine.sampling import distribution as codec
+from ...serving.stream.targets import targets_of
+from ..weights import likelihood_ratio as ratio
+from ..weights.relevance import BY_LIKELIHOOD, claims
+from .session_terms import Draft, Law, tokens_of
 
 
 class DraftMessages:

@@ -14,8 +14,8 @@ from tokenizers import Tokenizer
 
 from hocket_daemon.engine.sampling.drawing import Rule
 from hocket_daemon.engine.sampling.heads import Heads
-from hocket_daemon.engine.sampling.word_draw import SCALE, Proposal, WordDraw
 from hocket_daemon.engine.text import words
+from hocket_daemon.engine.text.word_draw import SCALE, Proposal, WordDraw
 from hocket_daemon.engine.text.word_tokens import WordTokens
 from hocket_daemon.engine.text.words import number_of, word_of
 
@@ -95,7 +95,7 @@ def law(before: list[bytes], *, side: int = 5, ends: bool = True) -> dict[bytes,
             if id < 2:
                 found[text] += chance * value
                 continue
-            longer = text + TOKENS.pieces[id]
+            longer = text + TOKENS.token_bytes[id]
             word = words.first_word(longer)
             if word is None:
                 spread([*ids, id], longer, chance * value)
@@ -170,8 +170,8 @@ def test_the_probability_that_is_told_is_the_greedy_words() -> None:
             chances = np.where(allowed, model([*base, *ids]).astype(float), 0)
             chances[0], chances[1] = chances[0] + chances[1], 0
             best, total = int(chances.argmax()), chances.sum()
-            text = b"".join(TOKENS.pieces[id] for id in ids)
-            word = text if best == 0 else words.first_word(text + TOKENS.pieces[best])
+            text = b"".join(TOKENS.token_bytes[id] for id in ids)
+            word = text if best == 0 else words.first_word(text + TOKENS.token_bytes[best])
             if word is None:
                 chance, allowed = chance * chances[best] / total, TOKENS.any
                 ids.append(best)
@@ -215,5 +215,5 @@ def test_passages_share_a_word_by_what_each_gives_to_it() -> None:
     for step, id in zip(rows, ids, strict=False):
         expected *= step[:, id] / (np.array(weights) @ step[:, id])
     assert found is not None
-    if word_of(found.distribution.word) == b"".join(TOKENS.pieces[id] for id in ids):
+    if word_of(found.distribution.word) == b"".join(TOKENS.token_bytes[id] for id in ids):
         np.testing.assert_allclose(found.parts[:, 0], expected / expected.sum(), rtol=1e-4)

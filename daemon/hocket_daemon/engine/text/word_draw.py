@@ -17,11 +17,11 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..text import words
-from ..text.word_tokens import WordTokens
-from .distribution import truncated
-from .drawing import Rule, exponential, shape
-from .heads import Contrast, Heads, Probabilities, weighed_rows
+from ..sampling.distribution import truncated
+from ..sampling.drawing import Rule, exponential, shape
+from ..sampling.heads import Contrast, Heads, Probabilities, weighed_rows
+from . import words
+from .word_tokens import WordTokens
 
 Ids: TypeAlias = NDArray[np.int32] | None
 SCALE = 1 << 62  # a probability is sent, and compared, in integers of this part
@@ -41,7 +41,7 @@ class Proposal:
         return self.count / SCALE if word == self.word else 0.0
 
 
-class Drawn(NamedTuple):
+class DrawnWord(NamedTuple):
     """A drawn word, and the part of each row in it, [rows, 1], which sum to 1."""
 
     distribution: Proposal
@@ -70,7 +70,7 @@ class WordDraw:
         self._chance = 1.0
         self._parts = np.ones(1)  # of the rows, by what each gives to the tokens so far
 
-    def add(self, heads: Heads, weights: Sequence[float], contrast: Contrast | None) -> Drawn | None:
+    def add(self, heads: Heads, weights: Sequence[float], contrast: Contrast | None) -> DrawnWord | None:
         """Draw the next token from what follows `ids`, as `made_of` mixes rows; return the word once it has ended."""
         ids, rows, mixed = weighed_rows(heads, list(weights), contrast)
         if not self.ids:
@@ -85,7 +85,7 @@ class WordDraw:
         if token == self._tokens.end or token in self._tokens.ends:
             word = self._text
         else:
-            text = self._text + self._tokens.pieces[token]
+            text = self._text + self._tokens.token_bytes[token]
             found = words.first_word(text)
             if found is None:
                 self._weigh(rows[:, at], float(mixed[at]))
@@ -134,7 +134,7 @@ class WordDraw:
         heavy = self._parts > 0
         self._parts[heavy] *= np.maximum(each, _LEAST) / max(mixed, _LEAST)
 
-    def _drawn(self, word: bytes, chance: float) -> Drawn:
+    def _drawn(self, word: bytes, chance: float) -> DrawnWord:
         count = max(1, min(SCALE, round(self._chance * chance * SCALE)))
         parts = self._parts / self._parts.sum()
-        return Drawn(Proposal(words.number_of(words.readable(word)), count), parts[:, None])
+        return DrawnWord(Proposal(words.number_of(words.readable(word)), count), parts[:, None])

@@ -17,12 +17,12 @@ from ...engine.sampling.distribution import Distribution
 from ...engine.sampling.drawing import coin
 from ...engine.sampling.heads import Table
 from ...engine.sampling.ranking import UNRANKED, Ranking
-from ...engine.sampling.word_draw import SCALE, Proposal
+from ...engine.text.word_draw import SCALE, Proposal
 from ...serving.records.sources import Trace
-from ..exchange.exchange import Exchange
-from ..exchange.parties import Part
-from ..exchange.sampler import ETA_STEPS
-from ..exchange.session_terms import Confirmed, Draft, Law
+from .exchange import Exchange
+from .parties import Part
+from .sampler import ETA_STEPS
+from .session_terms import Confirmed, Draft, Law
 
 
 class WordExchange(Exchange):
@@ -35,26 +35,17 @@ class WordExchange(Exchange):
         if not parts:
             return None
         if self._terms.by_coin:
-            draft = self._speaker(step, parts).draft
+            draft = speaker(self._terms.rule.seed, step, parts).draft
             return None if draft is None else draft.token
         return likeliest(parts)
-
-    def _speaker(self, step: int, parts: list[Part]) -> Part:
-        """Return the party that the coin of a step names."""
-        left = coin(self._terms.rule.seed, step, ETA_STEPS)
-        for part in parts:
-            left -= round(part.eta * ETA_STEPS)
-            if left < 0:
-                return part
-        raise AssertionError("shares sum to 1")
 
     def _trace(self, confirmed: Confirmed) -> Trace:
         own = self._own_draft(confirmed.step)
         parts = self.parties.weighed(own) if own is not None and self._terms.by_coin else []
         if not parts:
             return super()._trace(confirmed)
-        speaker = self._speaker(confirmed.step, parts).name
-        others = {part.name: float(part.name == speaker) for part in parts}
+        name = speaker(self._terms.rule.seed, confirmed.step, parts).name
+        others = {part.name: float(part.name == name) for part in parts}
         part = others.pop(self._name)
         return Trace(part, self._rows_of(own, confirmed), others=others, drafted=confirmed.drafted)
 
@@ -69,6 +60,16 @@ class WordExchange(Exchange):
 
     def _ranking(self, token: int, weighed: list[Part]) -> Ranking:  # noqa: ARG002 - of tokens alone
         return UNRANKED
+
+
+def speaker(seed: int, step: int, parts: list[Part]) -> Part:
+    """Return the party that the coin of a step names."""
+    left = coin(seed, step, ETA_STEPS)
+    for part in parts:
+        left -= round(part.eta * ETA_STEPS)
+        if left < 0:
+            return part
+    raise AssertionError("shares sum to 1")
 
 
 def likeliest(parts: list[Part]) -> int | None:

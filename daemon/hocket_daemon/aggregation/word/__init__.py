@@ -1,1 +1,0 @@
-"""Sessions whose steps are words: any two models write one answer (docs/words.md)."""

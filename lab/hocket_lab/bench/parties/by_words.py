@@ -1,0 +1,154 @@
+"""Honest answers of two sides in one process, a word at a time: any two models, by the daemons' own law."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hocket_bus.messages import DEFAULT_WEIGHTS, Prompt, Sampling, Weights
+from hocket_daemon.aggregation.exchange.parties import Part
+from hocket_daemon.aggregation.exchange.sampler import etas
+from hocket_daemon.aggregation.exchange.session_terms import Draft
+from hocket_daemon.aggregation.exchange.word_exchange import likeliest, speaker
+from hocket_daemon.aggregation.settings import AggregationSettings
+from hocket_daemon.aggregation.weights import likelihood_ratio as ratio
+from hocket_daemon.aggregation.weights.question_gains import question_gains
+from hocket_daemon.aggregation.weights.relevance import BY_LIKELIHOOD, REWEIGHED, compared, query, weighed_by
+from hocket_daemon.engine.language_model import LanguageModel
+from hocket_daemon.engine.runtime.drafts_of import drafts_of, room_of
+from hocket_daemon.engine.runtime.own_drafts import OwnDrafts
+from hocket_daemon.engine.runtime.sequences import SequenceGroup, at_once, read
+from hocket_daemon.engine.sampling.heads import contrast_of
+from hocket_daemon.engine.sampling.step_rows import step_rows
+from hocket_daemon.engine.text.word_draw import Proposal
+from hocket_daemon.engine.text.words import END, word_of
+from hocket_daemon.serving.search.passage_weights import explained, weigh
+from hocket_lab.bench.parties.parties import Scores
+
+
+@dataclass(frozen=True)
+class WordStep:
+    """A word of an answer: both sides' proposals and shares, and the one that was taken."""
+
+    word: bytes
+    proposals: tuple[Proposal, ...]
+    shares: tuple[float, ...]
+
+
+@dataclass
+class _Side:
+    model: LanguageModel
+    texts: Sequence[str]
+    group: SequenceGroup
+    drafts: OwnDrafts
+    gains: list[int]
+
+
+class ByWords:
+    """Sides with a model each, and the scorer of their passages."""
+
+    def __init__(
+        self,
+        models: Sequence[LanguageModel],
+        scores: Scores,
+        weights: Weights = DEFAULT_WEIGHTS,
+        settings: AggregationSettings | None = None,
+    ) -> None:
+        """Take `weights` as `hocket ask --weights` does."""
+        self._models = models
+        self._scores = scores
+        self._weights = weights
+        self._settings = settings or AggregationSettings()
+
+    def answer(self, question: str, texts: Sequence[Sequence[str]], sampling: Sampling) -> list[WordStep]:
+        """Return the words of an answer, up to its end or to `max_tokens` words; a side without texts is left out."""
+        taking = [at for at, own in enumerate(texts) if own] or [0]
+        sides = [self._side(self._models[at], question, list(texts[at]), sampling) for at in taking]
+        try:
+            return self._words(question, sides, sampling)
+        finally:
+            for side in sides:
+                side.group.close()
+
+    def _words(self, question: str, sides: Sequence[_Side], sampling: Sampling) -> list[WordStep]:
+        steps, numbers = list[WordStep](), list[int]()
+        while len(numbers) < sampling.max_tokens and not (steps and steps[-1].word == END):
+            parts = self._parts(question, sides, numbers)
+            proposals = tuple(part.draft.distribution for part in parts if part.draft is not None)
+            target = likeliest(parts) if sampling.temperature == 0 else self._spoken(sampling, len(numbers), parts)
+            assert target is not None
+            numbers.append(target)
+            steps.append(WordStep(word_of(target), proposals, tuple(part.eta for part in parts)))  # type: ignore[arg-type]
+        return steps
+
+    def _spoken(self, sampling: Sampling, step: int, parts: list[Part]) -> int:
+        draft = speaker(sampling.seed, step, parts).draft
+        assert draft is not None
+        return draft.token
+
+    def _parts(self, question: str, sides: Sequence[_Side], numbers: list[int]) -> list[Part]:
+        weighed = [self._weigh(question, side, numbers) for side in sides]
+        proposals = [self._draw(side, numbers, weights) for side, (weights, _) in zip(sides, weighed, strict=True)]
+        gains = [side.gains for side in sides]
+        more = ratio.advantages(gains) if all(gains) else [0.0] * len(sides)
+        logs = [None if log is None else log + gain for (_, log), gain in zip(weighed, more, strict=True)]
+        shares = etas(logs) if len(sides) > 1 else [1.0]
+        drafts = [Draft(len(numbers), 0, each.word, each, 0.0, 0.0) for each in proposals]
+        return [Part(str(at), share, draft) for at, (share, draft) in enumerate(zip(shares, drafts, strict=True))]
+
+    def _draw(self, side: _Side, numbers: list[int], weights: list[float]) -> Proposal:
+        draft = side.drafts.begin(numbers)
+        while True:
+            ids = draft.ids
+            contrast = contrast_of(self._settings.contrast, side.model.eos, len(side.texts), len(ids))
+            rows = step_rows(weights, contrast, one_by_one=False)
+            heads = draft.known(rows.places or ())
+            if heads is None:
+                segment = side.group.roll_back(ids, rows.places)
+                heads = side.group.take(ids, side.model.read([segment])[0] if segment.rows else None)
+            found = draft.add(heads, weights, contrast)
+            if found is not None:
+                assert isinstance(found.distribution, Proposal)
+                return found.distribution
+
+    def _side(self, model: LanguageModel, question: str, texts: list[str], sampling: Sampling) -> _Side:
+        compares = self._weights in BY_LIKELIHOOD and bool(texts)
+        reading = read(
+            model,
+            Prompt(query=question),
+            texts,
+            task="answer",
+            room=room_of("word", sampling),
+            likelihood=compares,
+            alone=bool(self._settings.contrast) or compares,
+            alone_too=compares,
+        )
+        group = at_once(model, reading)
+        gains = list[int]()
+        if compares:
+            logs = explained(group.likelihoods[: len(texts)]) - group.likelihoods[-1]
+            token_bytes = [model.piece(id) for id in group.scored]
+            gains = ratio.steps_of(question_gains(question.strip(), token_bytes, logs))
+            group.likelihoods = group.likelihoods[: len(texts)]
+        drafts = drafts_of(model, "word", sampling, mass=self._settings.wire_mass, ends=True)
+        return _Side(model, texts, group, drafts, gains)
+
+    def _weigh(self, question: str, side: _Side, numbers: list[int]) -> tuple[list[float], float | None]:
+        if not side.texts:
+            return [], None
+        scores = np.zeros(len(side.texts)).tolist()
+        if self._weights != "off":
+            by_question = self._scores(question, side.texts)
+            text = self._query(question, side, numbers)
+            scores = by_question
+            if text != question:
+                scores = compared(self._weights, self._scores(text, side.texts), by_question)
+        return weigh(scores, self._settings.relevance_temperature, side.group.likelihoods)
+
+    def _query(self, question: str, side: _Side, numbers: list[int]) -> str:
+        if self._weights not in REWEIGHED:
+            return question
+        length = weighed_by(len(numbers), self._settings.reweigh_every)
+        return query(question, side.drafts.text(numbers[:length]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 
 import msgspec
@@ -13,6 +14,7 @@ from hocket_bus.errors import BadMessage, BadRequest
 from hocket_bus.messages import Begin, Prompt, Sampling
 from hocket_daemon.aggregation.dialogues import WordDialogue
 from hocket_daemon.aggregation.exchange import word_messages
+from hocket_daemon.aggregation.exchange.exchange import Exchange
 from hocket_daemon.aggregation.exchange.parties import LEADER, Part
 from hocket_daemon.aggregation.exchange.sampler import ETA_STEPS, eta_device
 from hocket_daemon.aggregation.exchange.session_terms import Draft
@@ -170,3 +172,50 @@ def test_the_end_is_one_word_for_both_tokenizers() -> None:
     assert WordDialogue("device", _begin(1, 0.0)).exchange._terms.eos == {number_of(END)}
     endless = WordDialogue("device", msgspec.structs.replace(_begin(1, 0.0), eos=[]))
     assert endless.exchange._terms.eos == frozenset()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_word_that_is_given_up_could_not_have_been_the_target(seed: int) -> None:
+    """Whatever it had come to with no more than its bound: the other side's proposal wins, or is that word."""
+    rng = random.Random(seed)
+    logs = [rng.uniform(-2, 2) for _ in range(2)]
+    theirs = Proposal(number_of(b" there"), rng.randint(1, SCALE))
+    bound = Proposal(number_of(b" th"), rng.randint(1, SCALE))
+
+    def device() -> Exchange:
+        """The device, which has the cloud's draft of the first step."""
+        made = WordDialogue("device", _begin(seed, 0.0)).exchange
+        draft = Draft(0, made.confirmed.digest, theirs.word, theirs, logs[1], 0.0)
+        made.add_draft(CLOUD, draft, 0, made.confirmed.digest)
+        return made
+
+    def target(own: Proposal) -> int:
+        judging = device()
+        judging.add_own(0, judging.confirmed.digest, own, logs[0], 0.0)
+        [confirmed] = judging.advance()
+        return confirmed.token
+
+    endings = [(b" then", bound.count), (b" then", 1), (b" there", bound.count), (b" the", bound.count // 2 + 1)]
+    targets = {target(Proposal(number_of(text), count)) for text, count in endings}
+    giving_up = device()
+    given_up = giving_up.concedes(0, giving_up.confirmed.digest, bound, logs[0])
+    assert given_up == (targets == {theirs.word})
+    if given_up:
+        assert target(bound) == theirs.word
+
+
+def test_nobody_gives_up_where_a_third_party_may_agree() -> None:
+    """In a group, above temperature 0, alone, and for a step that is not the next one."""
+    theirs, bound = Proposal(number_of(b" there"), SCALE), Proposal(number_of(b" th"), 1)
+    for temperature, judges in ((0.0, "leader"), (1.0, "both")):
+        exchange = WordDialogue("device", _begin(1, temperature), judges=judges).exchange
+        prefix = exchange.confirmed.digest
+        exchange.parties.set_present((CLOUD,))
+        exchange.add_draft(CLOUD, Draft(0, prefix, theirs.word, theirs, 0.0, 0.0), 0, prefix)
+        assert not exchange.concedes(0, prefix, bound, 0.0)
+    exchange = WordDialogue("device", _begin(1, 0.0)).exchange
+    exchange.add_draft(CLOUD, Draft(0, prefix, theirs.word, theirs, 0.0, 0.0), 0, prefix)
+    assert exchange.concedes(0, exchange.confirmed.digest, bound, 0.0)
+    assert not exchange.concedes(0, 7, bound, 0.0)
+    exchange.go_alone(True)
+    assert not exchange.concedes(0, exchange.confirmed.digest, bound, 0.0)

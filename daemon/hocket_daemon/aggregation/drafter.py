@@ -24,7 +24,7 @@ from ..engine.runtime.likelihood import NO_LIKELIHOODS
 from ..engine.runtime.own_drafts import Own, OwnDraft
 from ..engine.runtime.prompt_meter import PromptMeter
 from ..engine.runtime.sequences import SequenceGroup, read
-from ..engine.sampling.heads import Heads, contrast_of
+from ..engine.sampling.heads import Heads, Probabilities, contrast_of
 from ..engine.sampling.step_rows import ALL, step_rows
 from ..serving.disclosure import SessionDisclosure
 from ..serving.search.follow_up import Found, search_text
@@ -34,7 +34,7 @@ from ..serving.search.retrieval import NO_PASSAGES
 from ..serving.services import Services
 from ..serving.stream.prefix import PrefixChain
 from .dialogue import Dialogue, Effects
-from .exchange.session_terms import Confirmed
+from .exchange.session_terms import Confirmed, Law
 from .weights.question_gains import question_gains
 from .weights.relevance import BY_LIKELIHOOD, REWEIGHED, compared, query, weighed_by
 
@@ -452,22 +452,35 @@ class Drafter:
         decoding.seconds += seconds
         decoding.passes += 1
         if outcome.value is None:
-            if current:
+            if current and not self._concedes(decoding):
                 self._decode(decoding)
             return
         if current:
             self._decoding = None
-        self._on_own(decoding, outcome.value)
+        self._on_own(decoding, outcome.value.distribution, outcome.value.parts)
         # The first distribution was there when the question was read, and others are no plain step of a token.
         if decoding.step > 0 and outcome.repeated == 0 and not self.closed:
             self._pace(outcome.rows, seconds)
 
-    def _on_own(self, decoding: _Decoding, own: Own) -> None:
+    def _concedes(self, decoding: _Decoding) -> bool:
+        """Propose the beginning of a word that cannot be the target any more, so that nobody waits for its end.
+
+        Between two passes alone: a pass changes it.
+        """
+        bound, exchange = decoding.draft.bound, self.dialogue.exchange
+        at, log_h = (decoding.step, decoding.prefix), decoding.weighing.log_h
+        if bound is None or not exchange.concedes(*at, bound, log_h):
+            return False
+        self._decoding = None
+        self._on_own(decoding, bound, None)
+        return True
+
+    def _on_own(self, decoding: _Decoding, law: Law, parts: Probabilities | None) -> None:
         self.drafts += 1
         self._drafts.count(decoding.passes)
         # Acted on before anything is counted, since the other side waits for it.
         seconds, log_h = decoding.seconds, decoding.weighing.log_h
-        effects = self.dialogue.own(decoding.step, decoding.prefix, own.distribution, log_h, seconds, parts=own.parts)
+        effects = self.dialogue.own(decoding.step, decoding.prefix, law, log_h, seconds, parts=parts)
         self._session.act(effects)
         self._services.counters.drafted(seconds if decoding.step > 0 else None)
 

@@ -15,6 +15,7 @@ from hocket_bus.messages import Method, Side, Source
 from ...engine.sampling.drawing import draw
 from ...engine.sampling.heads import Made, Probabilities, Table, within
 from ...engine.sampling.ranking import UNRANKED, Ranking, ranking
+from ...engine.text.word_draw import Proposal
 from ...privacy.history import CLOUD
 from ...serving.records.sources import Trace
 from ...serving.stream.prefix import PrefixChain
@@ -115,6 +116,10 @@ class Exchange:
             self._rows[step] = parts
         self.drafted.append(token)
         return own
+
+    def concedes(self, step: int, prefix: int, bound: Proposal, log_h: float | None) -> bool:  # noqa: ARG002
+        """Tell whether an own draft whose probability is at most the `bound`'s cannot be the token of the next step."""
+        return False
 
     def add_draft(self, name: str, draft: Draft, confirmed: int, digest: int) -> None:
         """Store a draft of another party, which has confirmed `confirmed` tokens, of that `digest`."""

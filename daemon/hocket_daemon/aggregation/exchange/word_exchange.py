@@ -28,6 +28,18 @@ from .session_terms import Confirmed, Draft, Law
 class WordExchange(Exchange):
     """The part of the draft exchange that one party of a session of words holds."""
 
+    def concedes(self, step: int, prefix: int, bound: Proposal, log_h: float | None) -> bool:
+        """Tell whether an own word whose probability is at most the `bound`'s cannot be the target of the next step.
+
+        Between two sides at temperature 0: the other's proposal wins over any such word, or is that word.
+        """
+        awaited = self.confirmed.digest == prefix and self._terms.judges == "both" and not self.solo
+        if not awaited or self._terms.rule.temperature > 0:
+            return False
+        own = Draft(step, prefix, bound.word, bound, log_h, 0.0)
+        parts = self.parties.weighed(own)
+        return bool(parts) and likeliest(parts) != bound.word
+
     def _draw(self, step: int, law: Law) -> int:  # noqa: ARG002 - it has been drawn
         return proposal_of(law).word
 

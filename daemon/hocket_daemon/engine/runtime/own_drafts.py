@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias
 
 from ..language_model import LanguageModel
 from ..sampling.heads import Contrast, Heads, Made, made_of
-from ..text.word_draw import DrawnWord
+from ..text.word_draw import DrawnWord, Proposal
 
 Weights: TypeAlias = Sequence[float]
 Own: TypeAlias = Made | DrawnWord
@@ -19,6 +19,10 @@ class OwnDraft(Protocol):
     @property
     def ids(self) -> list[int]:
         """The own tokens behind which the next step of the model decodes."""
+
+    @property
+    def bound(self) -> Proposal | None:
+        """The draft as far as it is made, which has no more than this probability; None where that says nothing."""
 
     def known(self, places: Sequence[int]) -> Heads | None:
         """Return what follows `ids` in the rows at `places`, where an earlier step has told it."""
@@ -49,6 +53,8 @@ class OwnDrafts(Protocol):
 
 class _TokenDraft:
     """A token's distribution: one step of the model."""
+
+    bound = None
 
     def __init__(self, ids: list[int], make: Callable[[Heads, list[float], Contrast | None], Made]) -> None:
         self.ids = ids

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..sampling.drawing import Rule
 from ..sampling.heads import Contrast, Heads
-from ..text.word_draw import DrawnWord, WordDraw
+from ..text.word_draw import DrawnWord, Proposal, WordDraw
 from ..text.word_tokens import WordTokens
 from ..text.words import word_of
 from .own_drafts import OwnDraft
@@ -37,6 +37,11 @@ class WordDraft:
     def ids(self) -> list[int]:
         """The own tokens behind which the next step of the model decodes."""
         return [*self._before, *self._draw.ids]
+
+    @property
+    def bound(self) -> Proposal:
+        """The beginning of the word, and its probability."""
+        return self._draw.bound
 
     def known(self, places: Sequence[int]) -> Heads | None:
         """Return what follows `ids` in the rows at `places`, where the word before has told it."""

@@ -70,6 +70,11 @@ class WordDraw:
         self._chance = 1.0
         self._parts = np.ones(1)  # of the rows, by what each gives to the tokens so far
 
+    @property
+    def bound(self) -> Proposal:
+        """The beginning that has been drawn, with its probability: the word that it comes to has no more."""
+        return self._proposal(self._text, 1.0)
+
     def add(self, heads: Heads, weights: Sequence[float], contrast: Contrast | None) -> DrawnWord | None:
         """Draw the next token from what follows `ids`, as `made_of` mixes rows; return the word once it has ended."""
         ids, rows, mixed = weighed_rows(heads, list(weights), contrast)
@@ -135,6 +140,9 @@ class WordDraw:
         self._parts[heavy] *= np.maximum(each, _LEAST) / max(mixed, _LEAST)
 
     def _drawn(self, word: bytes, chance: float) -> DrawnWord:
-        count = max(1, min(SCALE, round(self._chance * chance * SCALE)))
         parts = self._parts / self._parts.sum()
-        return DrawnWord(Proposal(words.number_of(words.readable(word)), count), parts[:, None])
+        return DrawnWord(self._proposal(word, chance), parts[:, None])
+
+    def _proposal(self, word: bytes, chance: float) -> Proposal:
+        count = max(1, min(SCALE, round(self._chance * chance * SCALE)))
+        return Proposal(words.number_of(words.readable(word)), count)

@@ -103,6 +103,15 @@ def test_members_that_come_and_go_move_few_devices() -> None:
     assert min(used.values()) > 300 * CANDIDATES / len(every) / 2
 
 
+def test_a_device_with_another_model_uses_any_if_it_can_answer_by_words() -> None:
+    """And none if it cannot; one whose model is in the list uses those alone."""
+    listed = MemberList("0" * 64, 1, members(3))
+    device = new_key_pair().public
+    assert listed.candidates(device, "mine") == []
+    assert len(listed.candidates(device, "mine", by_words=True)) == CANDIDATES
+    assert listed.candidates(device, "m", by_words=True) == listed.candidates(device, "m")
+
+
 class FakeLink:
     """A link as far as the choice between two knows it."""
 

@@ -219,7 +219,8 @@ class DeviceDaemon(Daemon):
             raise BadConfiguration(f"no list of cloud daemons in {folder}", "install one: hocket members take FILE")
         if self._members is not None:
             check_successor(members, self._members)
-        found = members.candidates(Keys(folder).own.public, self.services.model.fingerprint)
+        by_words = bool(self.services.words) and self.settings.aggregation.unit != "token"
+        found = members.candidates(Keys(folder).own.public, self.services.model.fingerprint, by_words=by_words)
         if not found:
             text = "no cloud daemon of the list has a model with this device's tokenizer"
             raise BadConfiguration(text, "choose a model of the same family, see: hocket members list")

@@ -50,12 +50,14 @@ class MemberList(Struct, frozen=True, forbid_unknown_fields=True):
     version: Annotated[int, Meta(ge=1)]
     members: dict[str, CloudMember]
 
-    def candidates(self, device: str, model: str) -> list[CloudMember]:
+    def candidates(self, device: str, model: str, *, by_words: bool = False) -> list[CloudMember]:
         """Return the members that the device with this public key may use: those of its model, by rendezvous hashing.
 
+        A device that can answer `by_words` may use others, too, where there is none of its model.
         A member that comes or goes changes them for about 2 devices in n, of n members (Thaler and Ravishankar 1998).
         """
-        fitting = [member for member in self.members.values() if member.model == model]
+        same = [member for member in self.members.values() if member.model == model]
+        fitting = same or (list(self.members.values()) if by_words else [])
         return sorted(fitting, key=lambda member: _weight(device, member.key), reverse=True)[:CANDIDATES]
 
 

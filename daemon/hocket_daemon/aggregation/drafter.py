@@ -35,7 +35,6 @@ from ..serving.services import Services
 from ..serving.stream.prefix import PrefixChain
 from .dialogue import Dialogue, Effects
 from .exchange.session_terms import Confirmed, Law
-from .weights.question_gains import question_gains
 from .weights.relevance import BY_LIKELIHOOD, REWEIGHED, compared, query, weighed_by
 
 T = TypeVar("T")
@@ -396,8 +395,7 @@ class Drafter:
             task=begin.task,
             room=self._room,
             likelihood=begin.weights in BY_LIKELIHOOD and bool(texts),
-            alone=bool(begin.contrast) or self._disclosure is not None or self._compares_gains,
-            alone_too=self._compares_gains,
+            alone=bool(begin.contrast) or self._disclosure is not None,
             session=begin.session,
             expect=self._meter.expect,
         )
@@ -414,28 +412,14 @@ class Drafter:
         self.prefill_s, self.prompt_tokens = seconds, sum(map(len, outcome.prompts))
         assert self.weights is not None
         if len(outcome.likelihoods):
-            self._add_likelihoods(outcome.likelihoods, outcome.scored)
+            self.weights.add_likelihoods(outcome.likelihoods)
+            self.dialogue.add_likelihoods(explained(outcome.likelihoods))
         self._session.on_read()
         self.draft_next()
 
     def _on_known(self, decoding: _Decoding, own: Outcome[Own | None]) -> None:
         if decoding is self._decoding and not self.closed:
             self._on_decoded(decoding, own if isinstance(own, HocketError) else Decoded(own, 0, -1), 0.0)
-
-    def _add_likelihoods(self, likelihoods: NDArray[np.float64], scored: list[int]) -> None:
-        assert self.weights is not None
-        of_passages = likelihoods[: self.documents]
-        self.weights.add_likelihoods(of_passages)
-        logs = explained(of_passages)
-        if self._compares_gains:
-            token_bytes = [self._services.model.piece(id) for id in scored]
-            logs = question_gains(self.begin.prompt.query.strip(), token_bytes, logs - likelihoods[-1])
-        self.dialogue.add_likelihoods(logs)
-
-    @property
-    def _compares_gains(self) -> bool:
-        """Tell whether sides compare what each gains by its passages: their models read the question differently."""
-        return self.begin.unit == "word" and self.begin.weights in BY_LIKELIHOOD
 
     @property
     def _room(self) -> int:
@@ -450,7 +434,7 @@ class Drafter:
             self._session.fail(outcome)
             return
         decoding.seconds += seconds
-        decoding.passes += 1
+        decoding.passes += outcome.rows > 0  # what was known has taken none
         if outcome.value is None:
             if current and not self._concedes(decoding):
                 self._decode(decoding)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from hocket_bus.errors import BadRequest, HocketError
+from hocket_bus.errors import BadRequest, HocketError, Unavailable
 from hocket_bus.faults import refused
 from hocket_bus.messages import (
     Ask,
@@ -35,7 +35,7 @@ from ..serving.mode import Peer
 from ..serving.services import Services
 from ..serving.stream.prefix import PrefixChain
 from ..serving.stream.reply import Reply
-from ..serving.stream.targets import targets_of
+from ..serving.stream.targets import ANOTHER_TOKENIZER, targets_of
 from .booking import today
 from .follower import Follower
 from .leader import Leader
@@ -171,6 +171,8 @@ class DispatchMode:
         """Accept a device's session, in which this side reads and writes. Raises Unavailable where models differ."""
         dispatch, began_s = _dispatch(opening), time.monotonic()
         self._services.check_unit(dispatch.unit, dispatch.tokenizer)
+        if dispatch.unit == "word" and not self._writes_words:
+            raise Unavailable(*ANOTHER_TOKENIZER)
 
         def on_first() -> None:
             self._own.observe(time.monotonic() - began_s)
@@ -229,9 +231,13 @@ class DispatchMode:
     def _unit(self, ask: Ask, peer: Peer | None, begins: Begins) -> Unit:
         """Return what a step is: a word with a cloud that has another tokenizer, unless a server takes its part."""
         own = self._services.model.fingerprint
-        if peer is None or peer.tokenizer in ("", own) or not self._services.words or self._by_server(ask, begins):
-            return "token"
-        return "word"
+        same = peer is None or peer.tokenizer in ("", own)
+        return "word" if not same and self._writes_words and not self._by_server(ask, begins) else "token"
+
+    @property
+    def _writes_words(self) -> bool:
+        """Tell whether this side's writer can draw words: a server that is its model writes text."""
+        return bool(self._services.words) and self._services.reader is None
 
     def _by_server(self, ask: Ask, begins: Begins) -> bool:
         """Tell whether a server takes the cloud's part in a question."""

@@ -18,7 +18,7 @@ class DraftMessages:
 
     def __init__(self, begin: Begin, vocabulary: int) -> None:
         """Prepare; `vocabulary` is the number of the model's tokens."""
-        self.compares = begin.weights in BY_LIKELIHOOD
+        self.compares = begin.weights in BY_LIKELIHOOD and begin.unit == "token"  # unlike models' cannot be compared
         self._claims = claims(begin.weights, begin.documents, begin.relevance_temperature)
         self.targets = targets_of(begin.unit, vocabulary)
 

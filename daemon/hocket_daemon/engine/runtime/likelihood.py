@@ -16,11 +16,6 @@ def log_likelihoods(given: NDArray[np.float32], part: range) -> NDArray[np.float
     `given` [rows, tokens - 1] are the probabilities of all its tokens but the first, and `part` is which of its tokens
     are to count, of which the first cannot.
     """
-    counted = counted_of(part)
+    counted = range(max(1, part.start, part.stop - MAX_TOKENS), part.stop)
     logs = given[:, counted.start - 1 : counted.stop - 1].astype(np.float64)
     return np.asarray(np.minimum(0.0, np.log(np.maximum(logs, MINIMUM))))
-
-
-def counted_of(part: range) -> range:
-    """Return which tokens of a text count, of those that are `part` of it."""
-    return range(max(1, part.start, part.stop - MAX_TOKENS), part.stop)

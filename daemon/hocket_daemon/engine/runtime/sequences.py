@@ -25,7 +25,7 @@ from ..sampling.heads import Heads, stacked
 from ..segments import NOTHING, Contents, Segment, in_passes
 from ..text.tokenizer import Layout, Prefix
 from .copying import ReadAhead, proposal
-from .likelihood import NO_LIKELIHOODS, counted_of, log_likelihoods
+from .likelihood import NO_LIKELIHOODS, log_likelihoods
 from .lookup import Lookup
 
 T = TypeVar("T")
@@ -42,8 +42,7 @@ class SequenceGroup:
         self.rows = model.slots.take(len(prompts))
         self.documents: list[tuple[int, Prefix]] = []  # that stand at the beginning of rows, for the model to keep
         self.repeated = 0  # tokens of all rows that the last distribution had to read beside the newest of each
-        self.likelihoods = NO_LIKELIHOODS  # of `scored` under each row, where they were wanted
-        self.scored: list[int] = []  # tokens of the question
+        self.likelihoods = NO_LIKELIHOODS  # of the question's tokens under each row, where they were wanted
         self._branch: list[int] = []  # tokens of which every row holds a beginning behind its prompt
         self._held = [0] * len(prompts)  # so many of them
         self._places: Sequence[int] = range(len(prompts))  # of the rows that the last distribution was wanted of
@@ -71,7 +70,6 @@ class SequenceGroup:
         following = [query[1:] if row < scored else [] for row in range(len(self.rows))]
         given = yield from self._read([query] * len(self.rows), following)
         self.likelihoods = log_likelihoods(given.reshape(scored, -1), own)
-        self.scored = [query[at] for at in counted_of(own)]
 
     def _read(self, tokens: Sequence[list[int]], given: Sequence[list[int]] = ()) -> Prefill[NDArray[np.float32]]:
         """Append `tokens[i]` to row i, store what follows, and return the probabilities of `given`, row after row."""
@@ -181,14 +179,13 @@ def read(
     room: int,
     likelihood: bool = False,
     alone: bool = False,
-    alone_too: bool = False,
     session: bytes = b"",
     expect: Callable[[int], None] = lambda _: None,
 ) -> Prefill[SequenceGroup]:
     """Read a prompt after each passage, or alone without passages; `room` is the number of answer tokens to come.
 
     With `likelihood` the group tells how likely each passage makes every token of the query. With `alone` the last row
-    has the prompt alone, where there are passages; with `alone_too` it tells the likelihood as well.
+    has the prompt alone, where there are passages.
 
     Passages are cut to what the rows hold, the oldest turns are left out where they would take more than half of it,
     and documents that had to be read are stored at the end. Raises BadRequest when query and answer leave no room, Busy
@@ -213,8 +210,7 @@ def read(
         computed = place_documents(model, group.rows, documents, space)
         expect(group.missing)
         if likelihood:
-            scored = len(documents) if alone_too else max(1, len(passages))
-            yield from group.prefill_with_likelihood(query, layout.own(prompt), scored)
+            yield from group.prefill_with_likelihood(query, layout.own(prompt), max(1, len(passages)))
         else:
             yield from group.prefill()
     group.documents = computed

@@ -13,8 +13,6 @@ from hocket_daemon.aggregation.exchange.sampler import etas
 from hocket_daemon.aggregation.exchange.session_terms import Draft
 from hocket_daemon.aggregation.exchange.word_exchange import likeliest, speaker
 from hocket_daemon.aggregation.settings import AggregationSettings
-from hocket_daemon.aggregation.weights import likelihood_ratio as ratio
-from hocket_daemon.aggregation.weights.question_gains import question_gains
 from hocket_daemon.aggregation.weights.relevance import BY_LIKELIHOOD, REWEIGHED, compared, query, weighed_by
 from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.engine.runtime.drafts_of import drafts_of, room_of
@@ -24,7 +22,7 @@ from hocket_daemon.engine.sampling.heads import contrast_of
 from hocket_daemon.engine.sampling.step_rows import step_rows
 from hocket_daemon.engine.text.word_draw import Proposal
 from hocket_daemon.engine.text.words import END, word_of
-from hocket_daemon.serving.search.passage_weights import explained, weigh
+from hocket_daemon.serving.search.passage_weights import weigh
 from hocket_lab.bench.parties.parties import Scores
 
 
@@ -43,7 +41,6 @@ class _Side:
     texts: Sequence[str]
     group: SequenceGroup
     drafts: OwnDrafts
-    gains: list[int]
 
 
 class ByWords:
@@ -91,10 +88,7 @@ class ByWords:
     def _parts(self, question: str, sides: Sequence[_Side], numbers: list[int]) -> list[Part]:
         weighed = [self._weigh(question, side, numbers) for side in sides]
         proposals = [self._draw(side, numbers, weights) for side, (weights, _) in zip(sides, weighed, strict=True)]
-        gains = [side.gains for side in sides]
-        more = ratio.advantages(gains) if all(gains) else [0.0] * len(sides)
-        logs = [None if log is None else log + gain for (_, log), gain in zip(weighed, more, strict=True)]
-        shares = etas(logs) if len(sides) > 1 else [1.0]
+        shares = etas([log for _, log in weighed]) if len(sides) > 1 else [1.0]
         drafts = [Draft(len(numbers), 0, each.word, each, 0.0, 0.0) for each in proposals]
         return [Part(str(at), share, draft) for at, (share, draft) in enumerate(zip(shares, drafts, strict=True))]
 
@@ -114,26 +108,18 @@ class ByWords:
                 return found.distribution
 
     def _side(self, model: LanguageModel, question: str, texts: list[str], sampling: Sampling) -> _Side:
-        compares = self._weights in BY_LIKELIHOOD and bool(texts)
         reading = read(
             model,
             Prompt(query=question),
             texts,
             task="answer",
             room=room_of("word", sampling),
-            likelihood=compares,
-            alone=bool(self._settings.contrast) or compares,
-            alone_too=compares,
+            likelihood=self._weights in BY_LIKELIHOOD and bool(texts),
+            alone=bool(self._settings.contrast),
         )
         group = at_once(model, reading)
-        gains = list[int]()
-        if compares:
-            logs = explained(group.likelihoods[: len(texts)]) - group.likelihoods[-1]
-            token_bytes = [model.piece(id) for id in group.scored]
-            gains = ratio.steps_of(question_gains(question.strip(), token_bytes, logs))
-            group.likelihoods = group.likelihoods[: len(texts)]
         drafts = drafts_of(model, "word", sampling, mass=self._settings.wire_mass, ends=True)
-        return _Side(model, texts, group, drafts, gains)
+        return _Side(model, texts, group, drafts)
 
     def _weigh(self, question: str, side: _Side, numbers: list[int]) -> tuple[list[float], float | None]:
         if not side.texts:

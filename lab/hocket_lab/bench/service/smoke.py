@@ -75,6 +75,9 @@ TRIALS = (  # the slow ones first
     ),
     Trial("dialogues --answers 1 --model bundled --max-tokens 4"),
     Trial("reading --model bundled --words 64 --passages 2 --questions 1 --max-tokens 4"),
+    Trial(
+        "words --device bundled --cloud bundled --squad 2 --two-sided 0 --nq 0 --max-tokens 4", (SQUAD, "lihua_world")
+    ),
     Trial("engine --rows 2 --lengths 16 --steps 3"),
     Trial("determinism --precisions float32 --sessions 2 --tokens 4"),
     Trial("preemption --rejections 5 --layers 2 --width 64"),

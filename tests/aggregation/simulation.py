@@ -59,7 +59,7 @@ def _words(begin: Begin) -> list[bytes]:
 
 
 def law_of(side: str, salt: int, prefix: list[int], begin: Begin) -> Law:
-    """What a side says of the next step."""
+    """Return a side's law of the next step: a distribution, or the word that it draws."""
     return word(side, salt, prefix, begin) if begin.unit == "word" else model(side, salt, prefix)
 
 

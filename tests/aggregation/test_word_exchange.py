@@ -38,13 +38,13 @@ def test_a_network_changes_no_word(method: str, shares_drafts: bool) -> None:
 
 @pytest.mark.long
 def test_ten_thousand_sessions_of_words() -> None:
-    """As above, at length."""
+    """Run ten thousand sessions, half of them with breaks."""
     for seed in range(10_000):
         check(seed, "coupled", breaks=seed % 2 == 0, near_ties=seed % 3 == 0, unit="word")
 
 
 def test_a_draft_that_the_coin_does_not_name_is_not_waited_for() -> None:
-    """Where the device speaks its word is confirmed once it is known how the cloud is weighed."""
+    """Confirm the device's word where the coin names it, once the cloud's weight is known."""
     exchange = WordDialogue("device", _begin(5, 1.0)).exchange
     seed, eta = 5, eta_device(0.3, 0.1)
     speaks = [coin(seed, step, ETA_STEPS) < eta * ETA_STEPS for step in range(9)]
@@ -159,7 +159,7 @@ def test_what_is_no_proposal_is_refused(payload: bytes, error: type[Exception]) 
 
 
 def test_a_target_that_is_no_word_is_refused() -> None:
-    """As the cloud reads it."""
+    """Raise BadRequest on the cloud for a word that is no text."""
     begin = _begin(1, 0.0)
     cloud = WordDialogue("cloud", begin)
     target = WordDialogue("device", begin).target(CLOUD, 0)

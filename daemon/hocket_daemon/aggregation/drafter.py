@@ -45,6 +45,10 @@ Scorer = Callable[[str, list[Passage], str, Callable[[list[float] | HocketError]
 log = structlog.get_logger(__name__)
 
 
+def _done(_: object) -> None:
+    """Handle the end of what has no result."""
+
+
 class DraftingSession(Protocol):
     """The owner of the drafts: the leader of a session, or its follower."""
 
@@ -270,6 +274,7 @@ class Drafter:
     def start(self) -> None:
         """Begin with the search; everything else follows from its answer."""
         begin = self.begin
+        self._services.compute.run(self._drafts.prepare, _done)  # before the prompt is read
         if begin.documents == 0:
             self._on_passages(NO_PASSAGES)
         elif self._find is not None:

@@ -299,12 +299,18 @@ class Leader(DraftingLeader):
 
     def _on_another_tokenizer(self) -> None:
         """Begin anew, by words, with a cloud whose tokenizer is known only now; go on alone if the answer has begun."""
-        if self._steps or not self._partner.exists:
-            self._do(self._partner.leave("another tokenizer", *ANOTHER_TOKENIZER) if self._partner.exists else [])
+        if not self._partner.exists:
+            return
+        if self._steps:
+            self._do(self._partner.leave("another tokenizer", *ANOTHER_TOKENIZER))
         else:
-            self._drafter.close()
-            self._open(self._begin.scorer)
-            self.start()
+            self._reopen(self._begin.scorer)
+
+    def _reopen(self, scorer: str) -> None:
+        """Begin the session anew, on other terms."""
+        self._drafter.close()
+        self._open(scorer)
+        self.start()
 
     def _due_s(self) -> float:
         return self._partner.due_s
@@ -366,9 +372,7 @@ class Leader(DraftingLeader):
     def _begin_anew(self, scorer: str) -> None:
         self._begun_anew = True  # once: a side that names another scorer each time would go on for ever
         self._do(self._partner.part("another scorer"))
-        self._drafter.close()
-        self._open(scorer)
-        self.start()
+        self._reopen(scorer)
 
     # --- actions
 

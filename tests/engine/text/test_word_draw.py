@@ -54,7 +54,7 @@ TOKENS = WordTokens(Backend(), [0, 1], len(PIECES))  # type: ignore[arg-type]
 
 
 def model(ids: list[int], side: int = 5) -> NDArray[np.float32]:
-    """What follows these tokens on a side."""
+    """Return the probabilities of a side's next token after these."""
     return _model(tuple(ids), side)
 
 
@@ -107,7 +107,7 @@ def law(before: list[bytes], *, side: int = 5, ends: bool = True) -> dict[bytes,
 
 
 def p_value(counts: Counter[object], law: dict[object, float], runs: int) -> float:
-    """Of a chi-square test; what is expected less than five times is taken together."""
+    """Return the p-value of a chi-square test; cells expected less than five times are taken together."""
     often = {key: value for key, value in law.items() if value * runs >= 5}
     rest = max(0.0, 1 - sum(often.values()))
     cells = [(counts[key], value * runs) for key, value in often.items()]
@@ -161,7 +161,7 @@ def test_noise_by_the_answers_offset_would_be_wrong() -> None:
 
 
 def test_the_probability_that_is_told_is_the_greedy_words() -> None:
-    """Of the tokens that were drawn, and of the word's end behind them."""
+    """The product of the drawn tokens' probabilities and of that of the word's end."""
     for before in ([], [b"ab"], [b"a", b" b"]):
         proposal = draw(before, Rule(0, 0.0, 1.0))
         base = TOKENS.tokens([number_of(word) for word in before])

@@ -120,6 +120,11 @@ def test_every_word_of_a_text_may_begin_where_it_does(tokens: WordTokens, text: 
         before = word
 
 
+def test_any_token_may_come_behind_a_word_without_text(tokens: WordTokens) -> None:
+    """An answer that may not end goes on behind an end that another side proposes."""
+    np.testing.assert_array_equal(tokens.beginning(words.END), tokens.any)
+
+
 def test_equal_bytes_have_equal_hashes_whatever_the_numbers(tokens: WordTokens) -> None:
     """Of two tokenizers, too: a token's noise depends on its bytes alone."""
     bundled = tokens_in(DEVICE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -28,15 +29,22 @@ QUESTION = "kala mira duno?"
 OTHER = {"device": "cloud", "cloud": "device"}
 
 
-@pytest.fixture(scope="module")
-def unlike(tiny_models: dict[str, Path]) -> Iterator[Pair]:
-    """A pair of unlike models, its decode steps held so that an answer takes a while."""
+@contextmanager
+def _searching(tiny_models: dict[str, Path]) -> Iterator[Pair]:
+    """Make a pair of unlike models, of which nothing runs yet but both retrieval daemons."""
     if "stranger" not in tiny_models:
         pytest.skip("a published model has no stranger")
     models = {"device": tiny_models["device"], "cloud": tiny_models["stranger"]}
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), models, start=False) as made:
         for side in ("device", "cloud"):
             made.start_retrieval(side)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def unlike(tiny_models: dict[str, Path]) -> Iterator[Pair]:
+    """A pair of unlike models, its decode steps held so that an answer takes a while."""
+    with _searching(tiny_models) as made:
         made.start_cloud(hold_s=0.003)
         made.start_device(hold_s=0.003, dispatch=DispatchSettings(migration="overlap", budget=1.0))
         yield made
@@ -84,12 +92,7 @@ def test_the_whole_answer_of_the_cloud_is_its_own_words(unlike: Pair, client: Cl
 
 def test_a_cloud_that_goes_leaves_the_answer_to_the_device(tiny_models: dict[str, Path]) -> None:
     """It goes on after the last word, and says so."""
-    if "stranger" not in tiny_models:
-        pytest.skip("a published model has no stranger")
-    models = {"device": tiny_models["device"], "cloud": tiny_models["stranger"]}
-    with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), models, start=False) as made:
-        for side in ("device", "cloud"):
-            made.start_retrieval(side)
+    with _searching(tiny_models) as made:
         cloud = made.start_cloud(hold_s=0.02)
         made.start_device(hold_s=0.003)
         stream = made.client().ask(QUESTION, to="cloud", max_tokens=TOKENS, **OPTIONS)
@@ -105,12 +108,7 @@ def test_a_cloud_that_goes_leaves_the_answer_to_the_device(tiny_models: dict[str
 
 def test_a_cloud_that_comes_later_is_used_from_the_next_question_on(tiny_models: dict[str, Path]) -> None:
     """Its tokenizer was not known when the first one began."""
-    if "stranger" not in tiny_models:
-        pytest.skip("a published model has no stranger")
-    models = {"device": tiny_models["device"], "cloud": tiny_models["stranger"]}
-    with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), models, start=False) as made:
-        for side in ("device", "cloud"):
-            made.start_retrieval(side)
+    with _searching(tiny_models) as made:
         device = made.start_device()
         client = made.client()
         done = client.ask(QUESTION, max_tokens=5, **OPTIONS).result()

@@ -30,9 +30,9 @@ def made(tiny_models: dict[str, Path]) -> Iterator[Family]:
         yield made
 
 
-def _ask(made: Family, temperature: float) -> tuple[dict[str, list[int]], list[int], list[str]]:
+def _ask(made: Family, temperature: float, *, drafts: bool = True) -> tuple[dict[str, list[int]], list[int], list[str]]:
     for name, text in (("anna", HOME), ("ben", BOAT), ("carl", CHOIR)):
-        made.start_device(name, text, drafts_for=["anna"])
+        made.start_device(name, text, drafts_for=["anna"], drafts=drafts or name != "anna")
     with made.devices["anna"].client() as client:
         stream = client.ask(
             QUESTION,
@@ -63,6 +63,16 @@ def test_unlike_members_draft_words(made: Family, monkeypatch: pytest.MonkeyPatc
     assert steps["ben"] == steps["carl"]
     assert steps["ben"][0] == 0
     assert made.ledger("ben")["drafts"] > 0
+
+
+def test_a_device_that_leaves_who_steers_asks_for_no_words(made: Family, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of words it cannot be seen: it keeps its drafts and does not trust, so unlike members take no part."""
+    monkeypatch.setitem(harness.ABOUT_MODELS, "unit", "word")
+    monkeypatch.setitem(harness.ABOUT_MODELS, "trust_cloud", False)
+    steps, ids, notices = _ask(made, 0.0, drafts=False)
+    assert len(ids) == TOKENS
+    assert not steps.get("ben")
+    assert any("ben" in notice and "different tokenizers" in notice for notice in notices)
 
 
 def test_a_member_with_another_tokenizer_is_left_out_and_named(made: Family) -> None:

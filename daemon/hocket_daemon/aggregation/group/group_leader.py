@@ -77,7 +77,9 @@ class GroupLeader(DraftingLeader):
     def __init__(self, services: Services, reply: Reply, terms: LeaderTerms, invited: Invited, scorer: str) -> None:
         super().__init__(services, reply, terms)
         self._invited = invited
-        self._begin = terms.opening(scorer, terms.unit(invited.cloud if invited.settings.cloud else None))
+        # Of words it cannot be seen who steers, so a device that is to leave such a member asks for tokens alone.
+        unit = "token" if terms.guard == "leaves" else terms.unit(invited.cloud if invited.settings.cloud else None)
+        self._begin = terms.opening(scorer, unit)
         self._dialogue = self._new_dialogue(judges="leader", most_say=invited.settings.most_say)
         self._drafter = Drafter(services, self._begin, self, self._dialogue, side="device")
         self._participants: dict[str, Participant] = {}

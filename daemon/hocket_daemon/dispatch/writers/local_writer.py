@@ -119,6 +119,7 @@ class LocalWriter:
 
     def start(self) -> None:
         """Find the passages."""
+        self._services.compute.run(self._drafts.prepare, lambda _: None)
         self._stop_finding = self._find(self._on_found)
 
     def read(self) -> None:

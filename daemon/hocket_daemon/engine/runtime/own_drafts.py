@@ -38,6 +38,9 @@ class OwnDrafts(Protocol):
     def passes(self) -> float:
         """The steps of the model that a draft takes, on average."""
 
+    def prepare(self) -> None:
+        """Make what drafts need, before the first. On the compute thread: it may take a second."""
+
     def count(self, passes: int) -> None:
         """Count the steps of the model that a draft has taken."""
 
@@ -72,12 +75,15 @@ class TokenDrafts:
 
     passes = 1.0
 
-    def count(self, passes: int) -> None:
-        """Do nothing: a token takes one step."""
-
     def __init__(self, model: LanguageModel, mass: float) -> None:
         self._model = model
         self._mass = mass
+
+    def prepare(self) -> None:
+        """Do nothing: tokens need no tables."""
+
+    def count(self, passes: int) -> None:
+        """Do nothing: a token takes one step."""
 
     def tokens(self, steps: Sequence[int]) -> list[int]:
         """Return the steps, which are tokens."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..sampling.drawing import Rule
 from ..sampling.heads import Contrast, Heads
@@ -15,13 +16,19 @@ from .own_drafts import OwnDraft
 _ZETA = 0.05  # weight of a new observation in the steps that a word takes
 
 
+class _Decoded(NamedTuple):
+    """The heads after `ids` in the rows at `places`."""
+
+    ids: list[int]
+    places: Sequence[int]
+    heads: Heads
+
+
 @dataclass(slots=True)
 class _Latest:
-    """The heads after `ids` in the rows at `places`, as decoded last: where a word ends the next one begins."""
+    """The last decode: where a word ends the next one begins. Replaced as a whole, on the compute thread."""
 
-    ids: list[int] = field(default_factory=list)
-    places: Sequence[int] = ()
-    heads: Heads | None = None
+    decoded: _Decoded | None = None
 
 
 class WordDraft:
@@ -45,12 +52,12 @@ class WordDraft:
 
     def known(self, places: Sequence[int]) -> Heads | None:
         """Return what follows `ids` in the rows at `places`, where the word before has told it."""
-        self._places, latest = places, self._latest
-        return latest.heads if latest.ids == self.ids and latest.places == places else None
+        self._places, latest = places, self._latest.decoded
+        return latest.heads if latest is not None and latest[:2] == (self.ids, places) else None
 
     def add(self, heads: Heads, weights: list[float], contrast: Contrast | None) -> DrawnWord | None:
         """Take what follows `ids`; return the word once it is drawn."""
-        self._latest.ids, self._latest.places, self._latest.heads = self.ids, self._places, heads
+        self._latest.decoded = _Decoded(self.ids, self._places, heads)
         return self._draw.add(heads, weights, contrast)
 
 
@@ -65,6 +72,10 @@ class WordDrafts:
         self._mass = mass
         self._ends = ends
         self._latest = _Latest()
+
+    def prepare(self) -> None:
+        """Make the tables of the vocabulary, which takes a while the first time."""
+        self._tokens.prepare()
 
     def count(self, passes: int) -> None:
         """Count the steps of the model that a word has taken."""

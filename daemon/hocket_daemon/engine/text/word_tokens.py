@@ -56,9 +56,17 @@ class WordTokens:
         """The tokens that may go on with a word, and the end, [ids]."""
         return np.array([bool(piece) for piece in self.token_bytes]) | self._end
 
+    def prepare(self) -> None:
+        """Make all tables, which takes about a second for a large vocabulary."""
+        for _ in (self.hashes, self._by_line, self._by_mark):
+            pass
+
     def beginning(self, before: bytes | None) -> Mask:
-        """Return which tokens may begin a word behind the word `before`, and the end, [ids]; None: it is the first."""
-        if before is None or len(before) >= words.FREE:
+        """Return which tokens may begin a word behind the word `before`, and the end, [ids]; None: it is the first.
+
+        Any may behind a word without text, which an answer that may not end can have.
+        """
+        if not before or len(before) >= words.FREE:
             return self.any
         if before.endswith(b"\n"):
             return self._by_line

@@ -16,7 +16,7 @@ SOFT, CAP = 24, 48  # bytes
 FREE = CAP - 3  # a word of so many bytes may have been ended by CAP: any token may come behind it
 END = b""  # the word that ends an answer
 LAW = hashlib.sha256(f"words 1: soft {SOFT}, cap {CAP}".encode()).hexdigest()
-"""What two sides compare: equal where they cut and draw words alike. Its number changes with any of that."""
+"""The fingerprint that two sides compare, equal where they cut and draw words by one law."""
 
 _APOSTROPHES = "'\u2019"
 

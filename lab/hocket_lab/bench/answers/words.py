@@ -23,8 +23,7 @@ from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.engine.opening.engines import open_model
 from hocket_daemon.engine.sampling.drawing import Rule
 from hocket_daemon.engine.settings import KVSettings, ModelSettings
-from hocket_daemon.engine.text.words import END
-from hocket_lab.bench.parties.by_words import ByWords, WordStep
+from hocket_lab.bench.parties.by_words import ByWords
 from hocket_lab.bench.parties.two_sides import Asked, TwoSides
 from hocket_lab.bench.questions.dealt import Scores
 from hocket_lab.bench.questions.question_sets import HALVES, Question, files, questions
@@ -125,7 +124,7 @@ class _Asking:
         else:
             both = (device if who != CLOUD else (), cloud if who != DEVICE else ())
             words = ByWords(self._models, scores, settings.weights, self._aggregation)
-            text = text_of(words.answer(question.text, both, sampling))
+            text = b"".join(words.answer(question.text, both, sampling)).decode("utf-8", "replace")
         return {
             "id": at,
             "set": question.of,
@@ -142,11 +141,6 @@ class _Asking:
         two = TwoSides(models, self._scores, sampling.max_tokens, self._settings.weights, self._aggregation)
         [steps] = two.answers([asked], [Rule(sampling.seed, sampling.temperature, sampling.top_p)])
         return self._models[0].text([step.token for step in steps])
-
-
-def text_of(words: Sequence[WordStep]) -> str:
-    """Return the text of an answer's words."""
-    return b"".join(step.word for step in words if step.word != END).decode("utf-8", "replace")
 
 
 def summary(rows: Sequence[Row]) -> list[Row]:

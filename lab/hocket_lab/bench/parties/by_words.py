@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from hocket_bus.messages import DEFAULT_WEIGHTS, Prompt, Sampling, Weights
 from hocket_daemon.aggregation.exchange.parties import Part
 from hocket_daemon.aggregation.exchange.sampler import etas
@@ -24,15 +22,6 @@ from hocket_daemon.engine.text.word_draw import Proposal
 from hocket_daemon.engine.text.words import END, word_of
 from hocket_daemon.serving.search.passage_weights import weigh
 from hocket_lab.bench.parties.parties import Scores
-
-
-@dataclass(frozen=True)
-class WordStep:
-    """A word of an answer: both sides' proposals and shares, and the one that was taken."""
-
-    word: bytes
-    proposals: tuple[Proposal, ...]
-    shares: tuple[float, ...]
 
 
 @dataclass
@@ -59,7 +48,7 @@ class ByWords:
         self._weights = weights
         self._settings = settings or AggregationSettings()
 
-    def answer(self, question: str, texts: Sequence[Sequence[str]], sampling: Sampling) -> list[WordStep]:
+    def answer(self, question: str, texts: Sequence[Sequence[str]], sampling: Sampling) -> list[bytes]:
         """Return the words of an answer, up to its end or to `max_tokens` words; a side without texts is left out."""
         taking = [at for at, own in enumerate(texts) if own] or [0]
         sides = [self._side(self._models[at], question, list(texts[at]), sampling) for at in taking]
@@ -69,16 +58,14 @@ class ByWords:
             for side in sides:
                 side.group.close()
 
-    def _words(self, question: str, sides: Sequence[_Side], sampling: Sampling) -> list[WordStep]:
-        steps, numbers = list[WordStep](), list[int]()
-        while len(numbers) < sampling.max_tokens and not (steps and steps[-1].word == END):
+    def _words(self, question: str, sides: Sequence[_Side], sampling: Sampling) -> list[bytes]:
+        numbers = list[int]()
+        while len(numbers) < sampling.max_tokens and not (numbers and word_of(numbers[-1]) == END):
             parts = self._parts(question, sides, numbers)
-            proposals = tuple(part.draft.distribution for part in parts if part.draft is not None)
             target = likeliest(parts) if sampling.temperature == 0 else self._spoken(sampling, len(numbers), parts)
             assert target is not None
             numbers.append(target)
-            steps.append(WordStep(word_of(target), proposals, tuple(part.eta for part in parts)))  # type: ignore[arg-type]
-        return steps
+        return list(map(word_of, numbers))
 
     def _spoken(self, sampling: Sampling, step: int, parts: list[Part]) -> int:
         draft = speaker(sampling.seed, step, parts).draft
@@ -124,7 +111,7 @@ class ByWords:
     def _weigh(self, question: str, side: _Side, numbers: list[int]) -> tuple[list[float], float | None]:
         if not side.texts:
             return [], None
-        scores = np.zeros(len(side.texts)).tolist()
+        scores = [0.0] * len(side.texts)
         if self._weights != "off":
             by_question = self._scores(question, side.texts)
             text = self._query(question, side, numbers)

@@ -133,8 +133,8 @@ class Leader(Leading):
             self._race.thinks(side, time.monotonic())
 
     def on_token(self, side: Side, step: int, token: int, ranking: Ranking) -> None:
-        """Take a side's next token; tokens of a side are ignored while another one writes."""
-        if self._race.writer in (None, side) and not self.closed and self._written is None:
+        """Take a side's next token; ignore those of a side that does not write, also what it wrote before a break."""
+        if self._race.takes(side) and not self.closed and self._written is None:
             if step != len(self._answer):
                 raise BadMessage("a token that cannot be the next one")
             self._take(side, token, ranking)

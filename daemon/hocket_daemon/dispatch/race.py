@@ -93,6 +93,10 @@ class Race:
         """Tell whether the side has not failed."""
         return self._states[side] != "gone"
 
+    def takes(self, side: Side) -> bool:
+        """Tell whether the next token may be this side's: it writes, or nobody does yet and it was asked."""
+        return self.writer == side or (self.writer is None and self._states[side] == "asked")
+
     def is_alone(self, side: Side) -> bool:
         """Tell whether the side was asked for the first token, and no other one may give it earlier as things stand."""
         spare = other(side)

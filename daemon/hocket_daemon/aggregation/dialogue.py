@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket_bus import messages as wire
+from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Aggregated, Begin, Passage, Side, Sources, Sync, Target
 
 from ..engine.sampling import distribution as codec
@@ -21,14 +22,14 @@ from ..engine.sampling.drawing import Rule
 from ..engine.sampling.heads import Probabilities
 from ..privacy.history import CLOUD
 from ..serving.records.sources import Lacks, PeerSources, peer_sources, sources_message
-from .exchange.draft_messages import DraftMessages
+from ..serving.stream.targets import targets_of
 from .exchange.exchange import Exchange
 from .exchange.parties import LEADER
 from .exchange.schedule import Scheduler
-from .exchange.session_terms import Confirmed, Draft, Judges, Law, SessionTerms
+from .exchange.session_terms import Confirmed, Draft, Judges, Law, SessionTerms, tokens_of
 from .steering import Guard
 from .weights import likelihood_ratio as ratio
-from .weights.relevance import REWEIGHED
+from .weights.relevance import BY_LIKELIHOOD, REWEIGHED, claims
 
 PeerMessage = wire.Draft | Target | Aggregated | Sync
 
@@ -39,6 +40,38 @@ class Effects:
 
     confirmed: list[Confirmed] = field(default_factory=list)
     send: list[tuple[str, wire.Message]] = field(default_factory=list)
+
+
+class DraftMessages:
+    """The drafts and targets of one session as they travel: what a party may say is checked before anything uses it."""
+
+    def __init__(self, begin: Begin, vocabulary: int) -> None:
+        """Prepare; `vocabulary` is the number of the model's tokens."""
+        self.compares = begin.weights in BY_LIKELIHOOD and begin.unit == "token"  # unlike models' cannot be compared
+        self._claims = claims(begin.weights, begin.documents, begin.relevance_temperature)
+        self.targets = targets_of(begin.unit, vocabulary)
+
+    def draft(self, message: wire.Draft) -> Draft:
+        """Read a draft. Raises BadMessage for a broken law, BadRequest for what no model or scorer gives."""
+        token, law = self._law(message)
+        if message.log_h is not None and not self._claims[0] <= message.log_h <= self._claims[1]:
+            raise BadRequest(
+                "the other side sent a relevance score out of range", "install the same hocket on both ends"
+            )
+        return Draft(message.step, message.prefix, token, law, message.log_h, message.decode_s)
+
+    def payload(self, draft: Draft) -> tuple[int, bytes]:
+        """Return the token and the payload of a draft."""
+        return draft.token, codec.encode(tokens_of(draft.distribution))
+
+    def likelihoods(self, message: wire.Draft) -> list[int] | None:
+        """Read the likelihoods of the question's tokens, where the draft has them. Raises BadMessage."""
+        return None if message.likelihoods is None else ratio.decode(message.likelihoods)
+
+    def _law(self, message: wire.Draft) -> tuple[int, Law]:
+        distribution = codec.decode(message.payload)
+        self.targets.check([message.token, int(distribution.ids[-1])])
+        return message.token, distribution
 
 
 @dataclass(slots=True)
@@ -91,7 +124,7 @@ class Dialogue:
             judges,
             most_say,
             begin.reweigh_every if begin.weights in REWEIGHED else None,
-            begin.unit,
+            begin.unit == "word" and sampling.temperature > 0,
         )
         self.exchange = self.exchange_type(side, terms)
         self._side = side

@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from hocket_bus import messages as wire
 from hocket_bus.messages import Begin
 
 from ..engine.text.words import END, number_of
-from .dialogue import Dialogue
-from .exchange.draft_messages import DraftMessages
+from .dialogue import Dialogue, DraftMessages
+from .exchange import word_messages
 from .exchange.exchange import Exchange
-from .exchange.word_exchange import WordExchange
-from .exchange.word_messages import WordMessages
+from .exchange.session_terms import Draft, Law
+from .exchange.word_exchange import WordExchange, proposal_of
 from .paper.aggregator_dialogue import AggregatorDialogue
+
+
+class WordMessages(DraftMessages):
+    """The words of one session's drafts."""
+
+    def payload(self, draft: Draft) -> tuple[int, bytes]:
+        """Return the token and the payload of a draft."""
+        return 0, word_messages.encode(proposal_of(draft.distribution))
+
+    def _law(self, message: wire.Draft) -> tuple[int, Law]:
+        proposal = word_messages.decode(message.payload)
+        return proposal.word, proposal
 
 
 class WordDialogue(Dialogue):

@@ -103,7 +103,7 @@ class RelevanceWeights:
         begin: Begin,
         found: Found,
         scorer: Scorer,
-        decode: Callable[[Sequence[int]], str],
+        decode: Callable[[list[int]], str],
         *,
         on_news: Callable[[], None],
         on_static: Callable[[HocketError], None],
@@ -235,7 +235,7 @@ class Drafter:
         self._drafts = drafts_of(services.model, begin.unit, begin.sampling, mass=begin.wire_mass, ends=bool(begin.eos))
 
     @property
-    def text(self) -> Callable[[Sequence[int]], str]:
+    def text(self) -> Callable[[list[int]], str]:
         """The function that turns steps of the answer into text."""
         return self._drafts.text
 

@@ -63,6 +63,7 @@ class Parties:
         self._own = own
         self._order = tuple(sorted({own, *self.present}))
         self._terms = terms
+        self._decides_early = terms.judges == "leader" or terms.by_coin  # by some of the drafts, if shares are known
         self._parties: defaultdict[str, _Party] = defaultdict(_Party)
         self._guards: dict[str, Steering] = {}
         self._advantages: dict[tuple[str, ...], dict[str, float]] = {}
@@ -172,11 +173,6 @@ class Parties:
             return []
         shares = etas(list(logs.values()), self._terms.most_say if len(logs) > 2 else 1.0)
         return [Part(*each) for each in zip(drafts, shares, drafts.values(), strict=True)]
-
-    @property
-    def _decides_early(self) -> bool:
-        """Tell whether a step may be decided by some of the drafts, where all shares are known."""
-        return self._terms.judges == "leader" or self._terms.by_coin
 
     def watch(self, own: Draft, token: int) -> bool:
         """Check everybody's part in a step's token; tell whether any has steered the answer too far to go on with."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from hocket_bus.messages import Method, Source, Unit
+from hocket_bus.messages import Method, Source
 
 from ...engine.sampling.distribution import Distribution
 from ...engine.sampling.drawing import Rule
@@ -62,12 +62,7 @@ class SessionTerms:
     judges: Judges = "both"
     most_say: float = 1.0
     reweigh_every: int | None = None
-    unit: Unit = "token"  # of a step
-
-    @property
-    def by_coin(self) -> bool:
-        """Tell whether a coin names the party whose word is the target."""
-        return self.unit == "word" and self.rule.temperature > 0
+    by_coin: bool = False  # a coin names the party whose word is the target
 
 
 def tokens_of(law: Law) -> Distribution:

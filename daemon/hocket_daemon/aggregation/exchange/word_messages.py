@@ -4,29 +4,13 @@ from __future__ import annotations
 
 import struct
 
-from hocket_bus import messages as wire
 from hocket_bus.errors import BadMessage
 
 from ...engine.text.word_draw import SCALE, Proposal
 from ...engine.text.words import word_of
 from ...serving.stream.targets import number_sent
-from .draft_messages import DraftMessages
-from .session_terms import Draft, Law
-from .word_exchange import proposal_of
 
 _COUNT = struct.Struct(">Q")
-
-
-class WordMessages(DraftMessages):
-    """The words of one session's drafts."""
-
-    def payload(self, draft: Draft) -> tuple[int, bytes]:
-        """Return the token and the payload of a draft."""
-        return 0, encode(proposal_of(draft.distribution))
-
-    def _law(self, message: wire.Draft) -> tuple[int, Law]:
-        proposal = decode(message.payload)
-        return proposal.word, proposal
 
 
 def encode(proposal: Proposal) -> bytes:

@@ -8,12 +8,37 @@ from hocket_bus.messages import Sampling, Unit
 
 from ..language_model import LanguageModel
 from ..sampling.drawing import Rule
+from ..sampling.heads import TokenDraft
 from ..text.word_tokens import WordTokens
 from ..text.words import CAP
-from .own_drafts import OwnDrafts, TokenDrafts
+from .own_drafts import OwnDraft, OwnDrafts
 from .word_drafts import WordDrafts
 
 MORE_TOKENS = 1.5  # that a side's tokenizer may have than the asked side's, for the same words
+
+
+class TokenDrafts:
+    """The drafts of a session of tokens: distributions that hold `mass`."""
+
+    passes = 1.0
+
+    def __init__(self, model: LanguageModel, mass: float) -> None:
+        self.text = model.text
+        self._mass = mass
+
+    def prepare(self) -> None:
+        """Do nothing: tokens need no tables."""
+
+    def count(self, passes: int) -> None:
+        """Do nothing: a token takes one step."""
+
+    def tokens(self, steps: Sequence[int]) -> list[int]:
+        """Return the steps, which are tokens."""
+        return list(steps)
+
+    def begin(self, steps: Sequence[int]) -> OwnDraft:
+        """Begin the draft of the token after `steps`."""
+        return TokenDraft(list(steps), self._mass)
 
 
 def drafts_of(model: LanguageModel, unit: Unit, sampling: Sampling, *, mass: float, ends: bool) -> OwnDrafts:
@@ -34,9 +59,9 @@ def tokens_of(model: LanguageModel, unit: Unit) -> Callable[[Sequence[int]], lis
     return list if unit == "token" else _words_of(model).tokens
 
 
-def text_of(model: LanguageModel, unit: Unit) -> Callable[[Sequence[int]], str]:
+def text_of(model: LanguageModel, unit: Unit) -> Callable[[list[int]], str]:
     """Return the function that turns steps of an answer into text."""
-    return (lambda steps: model.text(list(steps))) if unit == "token" else _words_of(model).text
+    return model.text if unit == "token" else _words_of(model).text
 
 
 def _words_of(model: LanguageModel) -> WordTokens:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
-from ..language_model import LanguageModel
-from ..sampling.heads import Contrast, Heads, Made, made_of
+from ..sampling.heads import Contrast, Heads, Made
 from ..text.word_draw import DrawnWord, Proposal
 
-Weights: TypeAlias = Sequence[float]
 Own: TypeAlias = Made | DrawnWord
 
 
@@ -47,55 +45,9 @@ class OwnDrafts(Protocol):
     def tokens(self, steps: Sequence[int]) -> list[int]:
         """Return the side's own tokens of an answer's steps."""
 
-    def text(self, steps: Sequence[int]) -> str:
-        """Return the text of an answer's steps."""
+    @property
+    def text(self) -> Callable[[list[int]], str]:
+        """The function that turns an answer's steps into text."""
 
     def begin(self, steps: Sequence[int]) -> OwnDraft:
         """Begin the draft of the step after `steps`."""
-
-
-class _TokenDraft:
-    """A token's distribution: one step of the model."""
-
-    bound = None
-
-    def __init__(self, ids: list[int], make: Callable[[Heads, list[float], Contrast | None], Made]) -> None:
-        self.ids = ids
-        self._make = make
-
-    def known(self, places: Sequence[int]) -> Heads | None:  # noqa: ARG002 - a step is decoded once
-        return None
-
-    def add(self, heads: Heads, weights: list[float], contrast: Contrast | None) -> Made:
-        return self._make(heads, weights, contrast)
-
-
-class TokenDrafts:
-    """The drafts of a session of tokens: distributions that hold `mass`."""
-
-    passes = 1.0
-
-    def __init__(self, model: LanguageModel, mass: float) -> None:
-        self._model = model
-        self._mass = mass
-
-    def prepare(self) -> None:
-        """Do nothing: tokens need no tables."""
-
-    def count(self, passes: int) -> None:
-        """Do nothing: a token takes one step."""
-
-    def tokens(self, steps: Sequence[int]) -> list[int]:
-        """Return the steps, which are tokens."""
-        return list(steps)
-
-    def text(self, steps: Sequence[int]) -> str:
-        """Return the text of an answer's tokens."""
-        return self._model.text(list(steps))
-
-    def begin(self, steps: Sequence[int]) -> OwnDraft:
-        """Begin the draft of the token after `steps`."""
-        return _TokenDraft(list(steps), self._made)
-
-    def _made(self, heads: Heads, weights: list[float], contrast: Contrast | None) -> Made:
-        return made_of(heads, weights, self._mass, contrast)

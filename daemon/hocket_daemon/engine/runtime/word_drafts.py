@@ -67,6 +67,7 @@ class WordDrafts:
     def __init__(self, tokens: WordTokens, rule: Rule, *, mass: float, ends: bool) -> None:
         """Prepare; `mass` and `ends` are as WordDraw has them."""
         self.passes = 1.5
+        self.text = tokens.text
         self._tokens = tokens
         self._rule = rule
         self._mass = mass
@@ -84,10 +85,6 @@ class WordDrafts:
     def tokens(self, steps: Sequence[int]) -> list[int]:
         """Return the side's own tokens of an answer's words."""
         return self._tokens.tokens(steps)
-
-    def text(self, steps: Sequence[int]) -> str:
-        """Return the text of an answer's words."""
-        return self._tokens.text(steps)
 
     def begin(self, steps: Sequence[int]) -> OwnDraft:
         """Begin the draft of the word after `steps`."""

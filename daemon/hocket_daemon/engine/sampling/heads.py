@@ -160,6 +160,23 @@ def made(heads: Heads, weights: list[float], wire_mass: float, contrast: Contras
     return Made(distribution, parts * np.array(weights, np.float32)[:, None] if weights else parts)
 
 
+@dataclass(frozen=True, slots=True)
+class TokenDraft:
+    """A side's distribution behind its tokens `ids`, that is to hold `mass`: one step of the model makes it."""
+
+    ids: list[int]
+    mass: float
+    bound: None = None  # it is not drawn in parts
+
+    def known(self, places: Sequence[int]) -> Heads | None:  # noqa: ARG002 - a step is decoded once
+        """Return nothing: no earlier step has told it."""
+        return None
+
+    def add(self, heads: Heads, weights: list[float], contrast: Contrast | None) -> Made:
+        """Return the distribution."""
+        return made_of(heads, weights, self.mass, contrast)
+
+
 def _mixture(
     heads: Heads, weights: list[float], contrast: Contrast | None
 ) -> tuple[NDArray[np.int32] | None, Probabilities, Probabilities]:

@@ -213,17 +213,39 @@ def test_a_typo_in_the_configuration_stops_up_with_the_key(empty: Home, capsys: 
 
 
 @pytest.mark.slow
-def test_two_tokenizers_stop_up_at_once(
-    tiny_models: dict[str, Path], empty: Home, capsys: pytest.CaptureFixture[str]
+def test_two_tokenizers_come_up_and_answer_by_words(
+    tiny_models: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`status` says how such a pair decides an answer, and both sides decide it."""
+    with running(tiny_models | {"cloud": tiny_models["stranger"]}) as home:
+        assert run(["status", "--home", str(home.at)]) == 0
+        assert "word by word" in capsys.readouterr().out
+        assert run(["ask", "--home", str(home.at), "--json", "--max-tokens", "4", "What stands at dawn?"]) == 0
+        last = json.loads(capsys.readouterr().out.splitlines()[-1])
+        assert last["aggregation"]["method"] == "coupled"
+
+
+@pytest.mark.slow
+def test_a_tokenizer_that_writes_no_words_stops_up_at_once(
+    tiny_models: dict[str, Path], empty: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A refusal that no waiting mends: one line that says what to change, status 78, and nothing keeps running."""
-    configured(empty, tiny_models | {"cloud": tiny_models["stranger"]})
+    configured(empty, tiny_models | {"cloud": _not_byte_level(tiny_models["stranger"], tmp_path / "model")})
     assert run(["up", "--home", str(empty.at)]) == 78
     told = capsys.readouterr().err
     assert told.count("\n") == 1
     assert "different tokenizers" in told
     assert "[model] name" in told
     assert [processes.running(empty, name) for name in NAMES] == [None] * len(NAMES)
+
+
+def _not_byte_level(model: Path, folder: Path) -> Path:
+    """Copy a model, and let its tokenizer decode as SentencePiece does."""
+    shutil.copytree(model, folder)
+    file = folder / "tokenizer.json"
+    description = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(json.dumps(description | {"decoder": {"type": "Fuse"}}), encoding="utf-8")
+    return folder
 
 
 def test_ask_and_status_name_what_a_daemon_ended_with(empty: Home, capsys: pytest.CaptureFixture[str]) -> None:

@@ -222,7 +222,7 @@ def test_two_tokenizers_come_up_and_answer_by_words(
         assert "word by word" in capsys.readouterr().out
         assert run(["ask", "--home", str(home.at), "--json", "--max-tokens", "4", "What stands at dawn?"]) == 0
         last = json.loads(capsys.readouterr().out.splitlines()[-1])
-        assert last["aggregation"]["method"] == "coupled"
+        assert last["method"] == "coupled"
 
 
 @pytest.mark.slow

@@ -29,6 +29,9 @@ class ToyEmbedder:
         self.embedded += texts
         return np.stack([self._vector(text) for text in texts])
 
+    def rest(self):
+        """Nothing was taken."""
+
     def _vector(self, text):
         total = np.full(self.dimension, 1e-3, dtype=np.float32)
         for word in text.lower().split():

@@ -18,7 +18,8 @@ import structlog
 from hocket_bus.trust.private import keep_private, lock, private_folder
 
 from .config import GraphConfig, StoreConfig
-from .embedding.embedder import Embedder, Reranker
+from .embedding.embedder import Embedder
+from .embedding.reranker import Reranker
 from .errors import IndexBuilding, StoreError
 from .graph.build import Graph
 from .graph.engine import extractor_of
@@ -218,6 +219,11 @@ class Collection:
             finally:
                 self._store.save()
         return rest.report
+
+    def rest(self) -> None:
+        """Give back what ingestion has taken, until there is more to do."""
+        with self._working:
+            self._ingester.rest()
 
     def build(self, interrupted: Callable[[], bool] = lambda: False) -> None:
         """Update the graph to the documents, until it is done, `interrupted` or stopped."""

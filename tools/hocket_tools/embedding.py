@@ -48,3 +48,6 @@ class FlatEmbedder(Embedder):
         rows: Vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         rows[:, 0] = 1
         return rows
+
+    def rest(self) -> None:
+        """Do nothing: no model is loaded."""

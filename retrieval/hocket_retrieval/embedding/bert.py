@@ -1,231 +1,184 @@
-"""A sentence-transformers folder with a BERT in it, read by torch alone.
+"""A BERT in numpy, for a query and a few texts: it begins at once, and its weights stay in the file.
 
-Importing sentence-transformers takes four times the time and twice the memory of torch, in each daemon, at each start.
+Two daemons that map one file share its memory; torch alone takes 150 MB and a second in each. Rows stand upright,
+[width, tokens], as a product with few columns is twice as fast this way. Texts are not padded: the tokens of several
+stand one after the other, and each text attends to its own.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import NamedTuple, TypeAlias
 
-import msgspec
-import torch
-from msgspec import Struct
-from safetensors import safe_open
-from tokenizers import Tokenizer
-from torch import Tensor, nn
-from torch.nn import functional
+import numpy as np
+from numpy.typing import NDArray
 
-T = TypeVar("T")
-L = TypeVar("L", nn.Linear, nn.LayerNorm)
-_TYPES = ["Transformer", "Pooling", "Normalize"]
-_TO_CENTRE = ["Dense", "Normalize"]  # behind these
-_WEIGHTS, _TOKENIZER = "model.safetensors", "tokenizer.json"
-_PREFIX, _BUFFER = "0.model.", "embeddings.position_ids"  # of names there; what is no weight
-_SETTINGS, _PROMPTS = "sentence_bert_config.json", "config_sentence_transformers.json"
+from .bert_folder import Array, mapped, read_folder
+
+Rows: TypeAlias = NDArray[np.float32]
+_BLOCK = 512  # tokens that are computed at once, of whole texts: their rows stay in the processor's cache
+# erf(x) = 1 - (Σ c_i t^i) exp(-x²) for x ≥ 0, t = 1 / (1 + p x), up to 1.5e-7: Abramowitz and Stegun, 7.1.26
+_P = np.float32(0.3275911)
+_C = [np.float32(c) for c in (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)]
+_HALF, _ROOT_HALF = np.float32(0.5), np.float32(math.sqrt(0.5))
 
 
-class _Shape(Struct):
-    """The fields of config.json that are read here."""
-
-    model_type: Literal["bert"]
-    hidden_act: Literal["gelu"]
-    num_hidden_layers: int
-    num_attention_heads: int
-    layer_norm_eps: float
-    pad_token_id: int
-    position_embedding_type: Literal["absolute"] = "absolute"
-
-
-class _Settings(Struct):
-    """sentence_bert_config.json."""
-
-    max_seq_length: int
-    do_lower_case: bool = False
-
-
-class _Prompts(Struct):
-    """config_sentence_transformers.json."""
-
-    prompts: dict[str, str] = {}
-
-
-class _Module(Struct):
-    """An entry of modules.json."""
-
-    type: str
-    path: str
-
-
-class _Dense(Struct):
-    """config.json of a linear layer, which has a bias."""
-
-    activation_function: Literal["torch.nn.modules.linear.Identity"]
-    bias: Literal[True] = True
-
-
-def is_bert(folder: Path) -> bool:
-    """Tell whether a folder holds what this reads: a BERT, the mean of its tokens, perhaps a linear layer, no more."""
-    try:
-        _parsed(folder, "config.json", _Shape)
-        _parsed(folder, _PROMPTS, _Prompts)
-        lowers = _parsed(folder, _SETTINGS, _Settings).do_lower_case
-        modules = _parsed(folder, "modules.json", list[_Module])
-        pooling = _parsed(folder, f"{modules[1].path}/config.json", dict[str, object])
-        if dense := _dense(folder):
-            _parsed(dense, "config.json", _Dense)
-    except (OSError, ValueError, LookupError):
-        return False
-    ways = {key for key, used in pooling.items() if key.startswith("pooling_mode_") and used is True}
-    return (
-        [module.type.rpartition(".")[2] for module in modules] == (_TYPES + _TO_CENTRE if dense else _TYPES)
-        and modules[0].path == ""
-        and ways == {"pooling_mode_mean_tokens"}
-        and not lowers
-        and all((folder / name).is_file() for name in (_WEIGHTS, _TOKENIZER))
-        and (dense is None or (dense / _WEIGHTS).is_file())
-    )
-
-
-class Bert(nn.Module):
-    """A BERT that maps token ids [texts, tokens] to vectors [texts, width], the means over each text's tokens.
+class Bert:
+    """A BERT that maps texts to unit vectors: the means over each text's tokens. May be used by several threads.
 
     A linear layer after it, where there is one, takes means of length 1.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Load the model from a folder. Raises what reading and parsing files raise."""
-        super().__init__()
-        shape = _parsed(folder, "config.json", _Shape)
-        self.prompts = _parsed(folder, _PROMPTS, _Prompts).prompts
-        with safe_open(folder / _WEIGHTS, "pt") as file:
-            weights = _Weights(file, shape.layer_norm_eps)
-            self.words = weights.embedding("embeddings.word_embeddings")
-            self.positions = weights.embedding("embeddings.position_embeddings")
-            self.types = weights.embedding("embeddings.token_type_embeddings")
-            self.norm = weights.norm("embeddings.LayerNorm")
-            layers, heads = shape.num_hidden_layers, shape.num_attention_heads
-            self.layers = nn.ModuleList(_Layer(weights, f"encoder.layer.{at}", heads) for at in range(layers))
-        self.dense = _read_dense(folder, shape.layer_norm_eps)
-        here = torch.accelerator.current_accelerator(check_available=True)  # else the one that torch was built for
-        self.to(here or "cpu").eval()
-        self.dimension = self.words.embedding_dim
-        self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
-        length = _parsed(folder, _SETTINGS, _Settings).max_seq_length
-        self._tokenizer.enable_truncation(length)
-        self._tokenizer.enable_padding(pad_id=shape.pad_token_id)
-        self.digest = _digest(folder, length)
+        """Map the weights of a folder (bert_folder.py). Raises what reading, parsing and computing with it raises."""
+        read = read_folder(folder)
+        weights = _Weights(mapped(read.weights), np.float32(read.shape.layer_norm_eps))
+        self.prompts = read.prompts
+        self.digest = read.digest()
+        self._words = weights.named("embeddings.word_embeddings.weight")
+        self._positions = weights.named("embeddings.position_embeddings.weight")
+        self._type = weights.named("embeddings.token_type_embeddings.weight")[0].astype(np.float32)
+        self._norm = weights.norm("embeddings.LayerNorm")
+        layers, heads = read.shape.num_hidden_layers, read.shape.num_attention_heads
+        self._layers = [_Layer(weights, f"encoder.layer.{at}", heads) for at in range(layers)]
+        dense = read.dense_weights
+        self._dense = None if dense is None else _Weights(mapped(dense), np.float32(0)).linear("linear")
+        self.dimension = self._words.shape[1]
+        self._tokenizer = read.tokenizer()
+        if read.length > len(self._positions):
+            raise ValueError(f"texts of {read.length} tokens, and places for {len(self._positions)}")
+        self.vectors(["a"])  # raises where the weights do not fit together
 
-    @property
-    def device(self) -> torch.device:
-        """Return the device that it computes on."""
-        return self.words.weight.device
+    def tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of each text's tokens."""
+        return [list(read.ids) for read in self._tokenizer.encode_batch([text.strip() for text in texts])]
 
-    def preprocess(self, texts: Sequence[str]) -> dict[str, Tensor]:
-        """Return the tensors that `forward` takes, each [texts, tokens]."""
-        read = self._tokenizer.encode_batch([text.strip() for text in texts])
-        ids, seen = [each.ids for each in read], [each.attention_mask for each in read]
-        return {"input_ids": torch.tensor(ids), "attention_mask": torch.tensor(seen)}
+    def vectors(self, texts: Sequence[str]) -> Rows:
+        """Return the vectors of texts, each of length 1, [texts, width]."""
+        found = [self._means(block) for block in _blocks(self.tokens(texts))]
+        rows = np.concatenate(found) if found else np.empty((0, self.dimension), np.float32)
+        return rows if self._dense is None else _unit(np.ascontiguousarray(self._dense.of(rows.T).T))
 
-    def forward(self, tokens: Mapping[str, Tensor]) -> Tensor:
-        """Turn tokens [texts, tokens] into vectors [texts, width]."""
-        ids, seen = tokens["input_ids"], tokens["attention_mask"]
-        places = torch.arange(ids.shape[1], device=ids.device)
-        rows = self.norm(self.words(ids) + self.types(torch.zeros_like(ids)) + self.positions(places))
-        mask = seen[:, None, None, :].bool()
-        for layer in self.layers:
-            rows = layer(rows, mask)
-        weight = seen[:, :, None].to(rows.dtype)
-        mean: Tensor = (rows * weight).sum(1) / weight.sum(1)
-        return mean if self.dense is None else self.dense(functional.normalize(mean, dim=1))
+    def _means(self, texts: list[list[int]]) -> Rows:
+        """Return the mean of each text's tokens, of length 1, [texts, width]."""
+        borders = np.cumsum([0, *map(len, texts)]).tolist()
+        spans = [slice(*border) for border in pairwise(borders)]
+        ids = np.concatenate([np.array(text) for text in texts])
+        places = np.concatenate([np.arange(len(text)) for text in texts])
+        read = self._words[ids].astype(np.float32) + self._positions[places] + self._type
+        rows = self._norm.of(np.ascontiguousarray(read.T, np.float32))
+        for layer in self._layers:
+            rows = layer.of(rows, spans)
+        return _unit(np.stack([rows[:, span].mean(axis=1) for span in spans]))
 
 
-class _Layer(nn.Module):
-    def __init__(self, weights: _Weights, name: str, heads: int) -> None:
-        super().__init__()
-        self._heads = heads
-        self.query = weights.linear(f"{name}.attention.self.query")
-        self.key = weights.linear(f"{name}.attention.self.key")
-        self.value = weights.linear(f"{name}.attention.self.value")
-        self.attended = weights.linear(f"{name}.attention.output.dense")
-        self.attended_norm = weights.norm(f"{name}.attention.output.LayerNorm")
-        self.inner = weights.linear(f"{name}.intermediate.dense")
-        self.outer = weights.linear(f"{name}.output.dense")
-        self.outer_norm = weights.norm(f"{name}.output.LayerNorm")
+class _Linear(NamedTuple):
+    weight: Rows  # [out, in]
+    bias: Rows  # [out, 1]
 
-    def forward(self, rows: Tensor, mask: Tensor) -> Tensor:
-        """Turn rows [texts, tokens, width] into new ones; `mask` [texts, 1, 1, tokens] says what is attended to."""
-        query, key, value = (self._by_head(read(rows)) for read in (self.query, self.key, self.value))
-        heads = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
-        rows = self.attended_norm(self.attended(heads.transpose(1, 2).flatten(2)) + rows)
-        out: Tensor = self.outer_norm(self.outer(functional.gelu(self.inner(rows))) + rows)
+    def of(self, rows: Rows) -> Rows:
+        """Turn rows [in, tokens] into [out, tokens]."""
+        out: Rows = self.weight @ rows
+        out += self.bias
         return out
 
-    def _by_head(self, rows: Tensor) -> Tensor:
-        """Turn rows [texts, tokens, width] into [texts, heads, tokens, width of a head]."""
-        heads: Tensor = rows.unflatten(2, (self._heads, -1)).transpose(1, 2)
-        return heads
+
+class _Norm(NamedTuple):
+    weight: Rows  # [width, 1]
+    bias: Rows
+    eps: np.float32
+
+    def of(self, rows: Rows) -> Rows:
+        """Turn rows [width, tokens] into ones of mean 0 and variance 1, and scale them."""
+        out: Rows = rows - rows.mean(axis=0)
+        out /= np.sqrt((out * out).mean(axis=0) + self.eps)
+        out *= self.weight
+        out += self.bias
+        return out
 
 
 class _Weights:
-    """Layers made of a file's weights."""
+    """Layers made of a file's tensors."""
 
-    def __init__(self, file: safe_open, eps: float) -> None:
-        self._file, self._eps = file, eps
+    def __init__(self, tensors: dict[str, Array], eps: np.float32) -> None:
+        self._tensors, self._eps = tensors, eps
 
-    def embedding(self, name: str) -> nn.Embedding:
-        """Return an embedding layer of the precision that its rows have in the file; few of them are read."""
-        rows: Tensor = self._file.get_tensor(f"{name}.weight")  # type: ignore[no-untyped-call]
-        layer: nn.Embedding = nn.Embedding.from_pretrained(rows)
-        return layer
+    def named(self, name: str) -> Array:
+        """Return a tensor in the precision that it has in the file. Raises LookupError."""
+        return self._tensors[name]
 
-    def linear(self, name: str) -> nn.Linear:
-        return self._filled(nn.Linear(1, 1), name)
+    def linear(self, name: str) -> _Linear:
+        return _Linear(self._float(f"{name}.weight"), self._float(f"{name}.bias")[:, None])
 
-    def norm(self, name: str) -> nn.LayerNorm:
-        width = self._weight(f"{name}.bias").shape
-        return self._filled(nn.LayerNorm(list(width), self._eps), name)
+    def norm(self, name: str) -> _Norm:
+        return _Norm(self._float(f"{name}.weight")[:, None], self._float(f"{name}.bias")[:, None], self._eps)
 
-    def _filled(self, layer: L, name: str) -> L:
-        layer.weight, layer.bias = self._weight(f"{name}.weight"), self._weight(f"{name}.bias")
-        return layer
-
-    def _weight(self, name: str) -> nn.Parameter:
-        weight: Tensor = self._file.get_tensor(name)  # type: ignore[no-untyped-call]
-        return nn.Parameter(weight.float(), requires_grad=False)
+    def _float(self, name: str) -> Rows:
+        return self.named(name).astype(np.float32, copy=False)
 
 
-def _dense(folder: Path) -> Path | None:
-    """Return the folder of the linear layer after the mean; None where there is none."""
-    modules = _parsed(folder, "modules.json", list[_Module])
-    return folder / modules[len(_TYPES)].path if len(modules) > len(_TYPES) else None
+class _Layer:
+    def __init__(self, weights: _Weights, name: str, heads: int) -> None:
+        self._heads = heads
+        self._query = weights.linear(f"{name}.attention.self.query")
+        self._key = weights.linear(f"{name}.attention.self.key")
+        self._value = weights.linear(f"{name}.attention.self.value")
+        self._attended = weights.linear(f"{name}.attention.output.dense")
+        self._attended_norm = weights.norm(f"{name}.attention.output.LayerNorm")
+        self._inner = weights.linear(f"{name}.intermediate.dense")
+        self._outer = weights.linear(f"{name}.output.dense")
+        self._outer_norm = weights.norm(f"{name}.output.LayerNorm")
+
+    def of(self, rows: Rows, spans: list[slice]) -> Rows:
+        """Turn rows [width, tokens] into new ones; each of the `spans` of tokens is a text."""
+        query, key, value = (read.of(rows) for read in (self._query, self._key, self._value))
+        seen = np.empty_like(query)
+        for span in spans:
+            seen[:, span] = self._attention(query[:, span], key[:, span], value[:, span])
+        rows = self._attended_norm.of(self._attended.of(seen) + rows)
+        return self._outer_norm.of(self._outer.of(_gelu(self._inner.of(rows))) + rows)
+
+    def _attention(self, query: Rows, key: Rows, value: Rows) -> Rows:
+        """Return what one text's tokens, [width, tokens] each, see of each other."""
+        query, key, value = (part.reshape(self._heads, -1, part.shape[1]) for part in (query, key, value))
+        scores = key.transpose(0, 2, 1) @ (query / np.float32(math.sqrt(query.shape[1])))  # [heads, keys, queries]
+        scores -= scores.max(axis=1, keepdims=True)
+        np.exp(scores, out=scores)
+        scores /= scores.sum(axis=1, keepdims=True)
+        seen: Rows = (value @ scores).reshape(-1, scores.shape[2])
+        return seen
 
 
-def _read_dense(folder: Path, eps: float) -> nn.Linear | None:
-    if (dense := _dense(folder)) is None:
-        return None
-    with safe_open(dense / _WEIGHTS, "pt") as file:
-        return _Weights(file, eps).linear("linear")
+def _gelu(rows: Rows) -> Rows:
+    """Return x Φ(x) = max(x, 0) - |x| Φ(-|x|), by the error function; `rows` are overwritten."""
+    size = np.abs(rows)
+    x = size * _ROOT_HALF
+    t = 1 / (1 + _P * x)
+    tail = _C[0] * t
+    for c in _C[1:]:
+        tail += c
+        tail *= t
+    tail *= np.exp(-x * x)
+    np.maximum(rows, 0, out=rows)
+    rows -= size * tail * _HALF
+    return rows
 
 
-def _digest(folder: Path, length: int) -> str:
-    """Return a digest of the weights and the text limit, made as for any model that sentence-transformers reads."""
-    sha = hashlib.sha256(str(length).encode())
-    for place, prefix in ((folder, _PREFIX), (_dense(folder), f"{len(_TYPES)}.")):
-        if place is not None:
-            _add_weights(sha, place, prefix)
-    return sha.hexdigest()[:16]
+def _blocks(texts: list[list[int]]) -> Iterator[list[list[int]]]:
+    """Yield texts, in their order, of not much more than _BLOCK tokens at once."""
+    block: list[list[int]] = []
+    for text in texts:
+        if block and sum(map(len, block)) + len(text) > _BLOCK:
+            yield block
+            block = []
+        block.append(text)
+    if block:
+        yield block
 
 
-def _add_weights(sha: hashlib._Hash, folder: Path, prefix: str) -> None:
-    with safe_open(folder / _WEIGHTS, "pt") as file:  # apart from the model: what is read here is not kept in memory
-        for name in sorted(file.keys()):
-            if name != _BUFFER:
-                sha.update(f"{prefix}{name}".encode())
-                sha.update(file.get_tensor(name).float().contiguous().numpy().data)
-
-
-def _parsed(folder: Path, name: str, type: type[T]) -> T:
-    return msgspec.json.decode((folder / name).read_bytes(), type=type)
+def _unit(rows: Rows) -> Rows:
+    unit: Rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.float32(1e-12))
+    return unit

@@ -120,6 +120,12 @@ class Ingester:
             raise
         self._store.sweep()
 
+    def rest(self) -> None:
+        """Give back what reading and embedding have taken; no `run` is under way."""
+        for lane in self._all_lanes():
+            lane.rest()
+        self._embedder.rest()
+
     def stop(self) -> None:
         """End a `run`, and every later one, at its next batch; on any thread."""
         self._stopped.set()

@@ -68,6 +68,10 @@ class Lane:
         for left in (self._waiting, self._reading, self._in_work):
             left.clear()
 
+    def rest(self) -> None:
+        """End the processes that read, until there is something to read again."""
+        self._sandboxes.rest()
+
     def stop(self) -> None:
         """Read nothing more; on any thread."""
         self._sandboxes.close()

@@ -103,6 +103,11 @@ class Sandbox:
             raise DocumentError(f"{shown(path)}: takes more than {limit_s:.0f} s to be read", "split it")
         raise _broken(path)
 
+    def rest(self) -> None:
+        """End the process, until there is something to read again."""
+        with self._reading:
+            self._end()
+
     def close(self) -> None:
         """End the process, and a `read` under way by Cancelled."""
         self._closed = True

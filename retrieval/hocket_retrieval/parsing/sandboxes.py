@@ -35,6 +35,11 @@ class Sandboxes:
                 reason = str(error).removeprefix(f"{shown(path)}: ")
                 return scanned.parsed._replace(notice=f"{scanned.parsed.notice}: {reason}")
 
+    def rest(self) -> None:
+        """End the processes, until there is something to read again."""
+        self._plain.rest()
+        self._recognising.rest()
+
     def close(self) -> None:
         """End the processes, and a `read` under way by Cancelled."""
         self._plain.close()

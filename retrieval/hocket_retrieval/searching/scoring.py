@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..embedding.embedder import Embedder, Reranker
+from ..embedding.embedder import Embedder
+from ..embedding.reranker import Reranker
 from ..stores.protocol import Moment
 from ..stores.records import Chunk, Vectors
 from ..text.heads import HasNames, above, headed

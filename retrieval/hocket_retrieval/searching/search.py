@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ..embedding.embedder import Embedder, Reranker
+from ..embedding.embedder import Embedder
+from ..embedding.reranker import Reranker
 from ..errors import PassageGone, QueryError
 from ..stores.protocol import Readable
 from ..text.heads import Placed, headed

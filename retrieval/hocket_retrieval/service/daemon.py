@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import get_args
 
 import structlog
+from threadpoolctl import threadpool_limits
 
 from hocket_bus import messages as m
 from hocket_bus.ending import Ending
@@ -28,7 +29,8 @@ from hocket_bus.trust.unseen import close_daemon
 
 from ..collection import Collection
 from ..config import RetrievalConfig
-from ..embedding.embedder import Embedder, Reranker
+from ..embedding.embedder import Embedder
+from ..embedding.reranker import Reranker
 from ..errors import IndexBuilding
 from ..graph import requests as federation
 from . import replies, stored
@@ -265,6 +267,7 @@ class Daemon:
 def run(config: RetrievalConfig) -> None:
     """Serve until SIGTERM or SIGINT; a second one ends at once. Raises BadConfiguration when it cannot start."""
     keep_little()
+    threadpool_limits(1, user_api="blas")  # products for a query are small: a second core brings only waiting
     daemon, ending = Daemon(config), Ending()
     try:
         daemon.start()

@@ -71,7 +71,7 @@ class Jobs:
             self.doing = ""
             give_back()
             while not self._due.wait(FOLLOW_S) and not _is_behind(collection):
-                pass
+                collection.rest()
         taking.join()
         with suppress(Cancelled):  # what was taken down last hears of it
             collection.work(Job())

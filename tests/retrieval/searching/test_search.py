@@ -4,11 +4,14 @@ from itertools import islice
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hocket_retrieval.collection import Collection
-from hocket_retrieval.embedding.embedder import Embedder, Reranker, computes_bfloat16
+from hocket_retrieval.embedding.embedder import Embedder
+from hocket_retrieval.embedding.reranker import Reranker
+from hocket_retrieval.embedding.torch_pass import computes_bfloat16, in_bfloat16
 from hocket_retrieval.errors import ModelError, QueryError
 from hocket_retrieval.searching.finding import _different, fuse
 from hocket_retrieval.searching.relevance import placed
@@ -208,12 +211,15 @@ def test_documents_in_bfloat16(minilm):
     """The cheaper precision moves no cosine by more than a hundredth, and the vectors are unit float32 all the same."""
     texts = ["Tulips and roses grow in the garden.", "The bakery sells rye bread.", "Ada Merrow built it in 1871."]
 
-    rows = Embedder(threads=1, documents_in="bfloat16").documents(texts)
+    embedder = Embedder(threads=1, documents_in="bfloat16")
+    rows = embedder.documents([*texts, *["Many words. " * 40] * 40])[:3]  # many texts
+    embedder.rest()
 
     assert rows.dtype == np.float32
     assert np.linalg.norm(rows, axis=1) == pytest.approx(1, abs=1e-5)
     query = minilm.query("Which flowers bloom?")
     assert rows @ query == pytest.approx(minilm.documents(texts) @ query, abs=0.01)
+    assert not np.array_equal(rows, minilm.documents(texts))
 
 
 @pytest.mark.parametrize(
@@ -234,12 +240,14 @@ def test_a_processor_is_known_by_its_flags(tmp_path, flags, suits):
     assert computes_bfloat16(processor) == suits
 
 
-@pytest.mark.parametrize(("suits", "precision"), [(True, "bfloat16"), (False, "float32")])
-def test_documents_are_embedded_as_suits_the_processor(monkeypatch, suits, precision):
-    """Where nothing else is set."""
-    monkeypatch.setattr("hocket_retrieval.embedding.embedder.computes_bfloat16", lambda: suits)
-    rows = [Embedder(documents_in=name).documents(["The bakery sells rye bread."]) for name in ("auto", precision)]
-    assert np.array_equal(*rows)
+@pytest.mark.parametrize("suits", [True, False])
+def test_documents_are_embedded_as_suits_the_processor(monkeypatch, suits):
+    """Where nothing else is set, and no accelerator computes them."""
+    monkeypatch.setattr("hocket_retrieval.embedding.torch_pass.computes_bfloat16", lambda: suits)
+    assert in_bfloat16("auto", torch.device("cpu")) == suits
+    assert not in_bfloat16("auto", torch.device("meta"))
+    assert in_bfloat16("bfloat16", torch.device("cpu"))
+    assert not in_bfloat16("float32", torch.device("cpu"))
 
 
 def test_a_reranker_from_a_folder(tmp_path):

@@ -14,7 +14,8 @@ import hocket_models
 from exact import exact
 from hocket_bus.errors import HocketError
 from hocket_daemon.engine.backends.transformers.transformers_model import TransformersModel
-from hocket_retrieval.embedding.embedder import Embedder, Reranker
+from hocket_retrieval.embedding.embedder import Embedder
+from hocket_retrieval.embedding.reranker import Reranker
 from hocket_retrieval.errors import ModelError
 
 

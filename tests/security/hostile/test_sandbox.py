@@ -66,6 +66,17 @@ def test_one_process_reads_file_after_file(sandbox):
     assert sandbox._process is process
 
 
+def test_a_sandbox_that_rests_has_no_process_until_there_is_a_file(sandbox):
+    """The next file is read as any."""
+    sandbox.read(Path("a.txt"), b"One.", 8)
+    process = sandbox._process
+    sandbox.rest()
+    assert process.returncode is not None
+    assert sandbox._process is None
+    sandbox.rest()
+    assert sandbox.read(Path("a.txt"), b"Two.", 8).text == "Two."
+
+
 @pytest.mark.parametrize(
     "attempt",
     [

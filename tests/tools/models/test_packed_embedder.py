@@ -14,8 +14,11 @@ from packed_file import BLOCK, WIDTH, in_four_bits, packed_file
 from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer
 
-from hocket_retrieval.embedding.bert import Bert, is_bert
-from hocket_retrieval.embedding.embedder import Embedder, Vectors, digest_of
+from hocket_retrieval.embedding.bert import Bert
+from hocket_retrieval.embedding.bert_folder import is_bert
+from hocket_retrieval.embedding.embedder import Embedder, Vectors
+from hocket_retrieval.embedding.sentence_model import digest_of
+from hocket_retrieval.embedding.torch_bert import TorchBert
 from hocket_tools.models.packed_embedder import Packed, read, write
 
 TEXTS = ["the singing", "a  query\tof the Ü\n", "①", "", "the " * 60]
@@ -52,10 +55,12 @@ def test_the_library_and_our_bert_read_it_alike(folder: Path) -> None:
     """Vectors of length 1 around the centre, cut at the same token; and the same fingerprint."""
     assert is_bert(folder)
     theirs = SentenceTransformer(str(folder), local_files_only=True, device="cpu")
-    ours = Bert(folder).to("cpu")
+    ours, by_torch = Bert(folder), TorchBert(folder).to("cpu")
+    wanted = theirs.encode(TEXTS, normalize_embeddings=True)
     with torch.inference_mode():
-        found = torch.nn.functional.normalize(ours(ours.preprocess(TEXTS)), dim=1).numpy()
-    np.testing.assert_allclose(found, theirs.encode(TEXTS, normalize_embeddings=True), atol=1e-5)
+        found = torch.nn.functional.normalize(by_torch(by_torch.preprocess(TEXTS)), dim=1).numpy()
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+    np.testing.assert_allclose(ours.vectors(TEXTS), wanted, atol=1e-5)
     assert ours.digest == digest_of(theirs.state_dict(), theirs.max_seq_length)
 
 
@@ -75,10 +80,7 @@ def test_a_question_and_a_document_have_the_prompts_that_the_model_was_trained_w
 
 
 def _raw(folder: Path, text: str) -> Vectors:
-    bert = Bert(folder).to("cpu")
-    with torch.inference_mode():
-        row: Vectors = torch.nn.functional.normalize(bert(bert.preprocess([text])), dim=1)[0].numpy()
-    return row
+    return Bert(folder).vectors([text])[0]
 
 
 @settings(max_examples=200, deadline=None)

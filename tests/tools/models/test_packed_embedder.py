@@ -80,7 +80,8 @@ def test_a_question_and_a_document_have_the_prompts_that_the_model_was_trained_w
 
 
 def _raw(folder: Path, text: str) -> Vectors:
-    return Bert(folder).vectors([text])[0]
+    row: Vectors = Bert(folder).vectors([text])[0]
+    return row
 
 
 @settings(max_examples=200, deadline=None)

@@ -62,6 +62,20 @@ def test_a_quick_model_completes_and_a_slow_one_lets_the_small_one() -> None:
     answering.slots.give_back(answering.slots.take(2))
 
 
+def test_a_model_that_is_known_to_be_slow_is_not_measured() -> None:
+    """Two rows take at most twice the time of one, so half a step's is the least that a token takes."""
+    answering = counted(FOLDER)
+    before = answering.passes
+    quick_s = 0.25
+    slow_s = 2.02 * quick_s / SUGGESTED
+    model, why = chosen(AUTO, answering, slow_s, quick_s)
+    assert model == SMALL
+    assert "at least 252 ms" in why
+    assert answering.passes == before
+    chosen(AUTO, answering, 1.98 * quick_s / SUGGESTED, quick_s)
+    assert answering.passes > before
+
+
 def test_other_programs_that_start_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """One pass that nothing held up is enough to know how quick the model is."""
     answering, now_s = counted(FOLDER), 0.0

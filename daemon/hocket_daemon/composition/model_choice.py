@@ -1,6 +1,7 @@
 """The choice of the model that completes texts on this machine: the one that answers, if quick enough, or a small one.
 
-Measured once, at the start. Other programs start then, too, so the quickest of several passes counts.
+Measured at the start, unless `hocket model get` has measured that it is too slow. Other programs start then, too, so
+the quickest of several passes counts.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import NamedTuple
 
 from hocket_bus.messages import SUGGESTED
 
+from ..engine.catalog.checking import PAIR
 from ..engine.language_model import LanguageModel
 from ..engine.segments import Segment
 from ..engine.settings import AUTO, BUNDLED, TUNED
@@ -27,12 +29,19 @@ class ModelChoice(NamedTuple):
     why: str
 
 
-def chosen(model: str, answering: LanguageModel, quick_s: float = QUICK_S) -> ModelChoice:
-    """Choose the model that `[composition] model` means here; the bundled one, the smallest, is not measured."""
+def chosen(model: str, answering: LanguageModel, step_s: float = 0.0, quick_s: float = QUICK_S) -> ModelChoice:
+    """Choose the model that `[composition] model` means here; the bundled one, the smallest, is not measured.
+
+    `step_s` are the known seconds of a step of PAIR rows (checking.py), 0 where nothing is known.
+    """
     if model != AUTO:
         return ModelChoice(model, "")
     if answering.name in (BUNDLED, *TUNED.values()):
         return ModelChoice("", "")
+    least_s = SUGGESTED * step_s / PAIR
+    if least_s > quick_s:
+        why = f"a suggestion of {answering.name} takes at least {least_s * 1000:.0f} ms here"
+        return ModelChoice(SMALL, f"{why}, more than {quick_s * 1000:.0f}")
     took_s = suggestion_s(answering)
     measured = f"a suggestion of {answering.name} takes {took_s * 1000:.0f} ms here"
     if took_s <= quick_s:

@@ -103,6 +103,10 @@ class LanguageModel(Protocol):
         """The ids that end an answer, ascending."""
 
     @property
+    def writes_words(self) -> bool:
+        """Tell whether there are tokens in words, without making them. From any thread."""
+
+    @property
     def word_tokens(self) -> WordTokens | None:
         """The tokens in words; None where the tokenizer is not byte-level. From any thread."""
 

@@ -20,6 +20,8 @@ from ..composition.settings import GeneratorSettings
 from ..config import CloudSettings, DaemonSettings, DeviceSettings
 from ..dispatch.mode import DispatchMode, SharedSettings
 from ..dispatch.settings import DispatchSettings
+from ..engine.backends.automatic import quickest
+from ..engine.backends.format_choice import has_gpu
 from ..engine.language_model import LanguageModel
 from ..engine.settings import AUTO
 from ..graph.settings import GateSettings
@@ -86,7 +88,9 @@ def composing(settings: DeviceSettings, answering: LanguageModel) -> ModelChoice
     """Choose the model that completes texts on a device; a server does not complete them while they are typed."""
     if settings.model.engine == "openai" and settings.composition.model in ("", AUTO):
         return ModelChoice(SMALL, "the model that answers is a server")
-    return chosen(settings.composition.model, answering)
+    check = None if has_gpu() else quickest(answering.name)
+    step_s = check.step_ms / 1000 if check is not None and check.dtype == answering.precision else 0.0
+    return chosen(settings.composition.model, answering, step_s)
 
 
 def composition(

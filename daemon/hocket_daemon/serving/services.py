@@ -52,7 +52,7 @@ class Services:
     @property
     def words(self) -> str:
         """The fingerprint of the law by which this side's model writes words; empty where it cannot."""
-        return LAW if self.aggregates and self.model.word_tokens is not None else ""
+        return LAW if self.aggregates and self.model.writes_words else ""
 
     def check_unit(self, unit: Unit, tokenizer: str) -> None:
         """Raise Unavailable where this side's model cannot take steps of `unit`, as a side with `tokenizer` means them.

@@ -192,7 +192,7 @@ def test_mismatched_tokenizers_are_refused_with_a_remedy(parts: Pair) -> None:
     parts.start_retrieval("device")
     parts.start_retrieval("cloud")
     cloud = parts.start_cloud(model=parts.model("stranger"))
-    vars(cloud.services.model)["word_tokens"] = None  # as of SentencePiece
+    vars(cloud.services.model)["writes_words"] = False  # as of SentencePiece
     parts.start_device()
     stream = parts.client().ask("kala?", **SHORT)
     assert stream.result().aggregation.method == "alone"

@@ -44,7 +44,7 @@ def automatic() -> Automatic:
         name, known = min(here.items(), key=lambda each: each[1].millions)
         return Automatic(name, f"auto: the smallest model here, though {_slow(name, known)}", "")
     name, known = max(bearable.items(), key=lambda each: each[1].millions)
-    check = _quickest(name)
+    check = quickest(name)
     measured = f", {check.step_ms:.0f} ms a step (limit {MAX_STEP_MS:.0f})" if check is not None else ""
     return Automatic(name, f"auto: the best model here{measured}", _better(name, known))
 
@@ -117,7 +117,7 @@ def _slow(name: str, known: Known) -> str:
         return ""
     if not fits(memory_of(known.bytes)):
         return "it takes more than half of this machine's memory"
-    check = _quickest(name)
+    check = quickest(name)
     if check is not None and check.step_ms > MAX_STEP_MS:
         return f"a step takes {check.step_ms:.0f} ms (limit {MAX_STEP_MS:.0f})"
     if check is not None and check.prompt_ms > MAX_PROMPT_MS:
@@ -125,7 +125,7 @@ def _slow(name: str, known: Known) -> str:
     return ""
 
 
-def _quickest(name: str) -> Check | None:
+def quickest(name: str) -> Check | None:
     """The check with the shortest step, of the model's formats that were not refused; None where none was checked."""
     sound = [check for check in reported(place(name)) if not check.refused]
     return min(sound, key=lambda check: check.step_ms, default=None)
@@ -146,5 +146,5 @@ def _is_for_here(name: str, known: Known, better: Known) -> bool:
     """Check that it comes without a hub and that its step, scaled by the number of weights, would be bearable."""
     if better.gguf is None or isinstance(better.gguf, HubFile) or not fits(memory_of(better.bytes)):
         return False
-    check = _quickest(name)
+    check = quickest(name)
     return check is None or check.step_ms * better.millions / known.millions <= MAX_STEP_MS

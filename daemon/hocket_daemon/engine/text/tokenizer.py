@@ -20,7 +20,7 @@ from ..sampling.distribution import VOCABULARY_LIMIT
 from .chat_template import rendered
 from .spelling import AnyTokenizer, Spelling
 from .token_bytes import TokenBytes
-from .word_tokens import WordTokens
+from .word_tokens import WordTokens, is_byte_level
 
 Encode: TypeAlias = Callable[[str, str, str], list[int]]
 """Token ids of a layout's text before, somebody's text, and a layout's text behind it, without a BOS id."""
@@ -122,12 +122,14 @@ class Worded:
         self._bytes = TokenBytes(tokenizer)
 
     @cached_property
+    def writes_words(self) -> bool:
+        """Tell whether the tokenizer is byte-level, so that there are tokens in words."""
+        return is_byte_level(self.tokenizer)
+
+    @cached_property
     def word_tokens(self) -> WordTokens | None:
-        """The tokens in words; None where the tokenizer is not byte-level."""
-        try:
-            return WordTokens(self.tokenizer, self.eos, self.vocabulary)
-        except BadConfiguration:
-            return None
+        """The tokens in words; None where the tokenizer is not byte-level. They take a second to make."""
+        return WordTokens(self.tokenizer, self.eos, self.vocabulary) if self.writes_words else None
 
     def text(self, ids: list[int]) -> str:
         """The text of answer tokens, without special ones."""

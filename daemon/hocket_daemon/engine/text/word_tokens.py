@@ -129,7 +129,10 @@ def _may_be_mark(piece: bytes) -> bool:
 
 def is_byte_level(tokenizer: AnyTokenizer) -> bool:
     """Tell whether a tokenizer is byte-level BPE, and so can write words."""
-    decoder = _description(tokenizer).get("decoder") or {}
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None or backend.decoder is None:
+        return False
+    decoder: dict[str, Any] = json.loads(backend.decoder.__getstate__())  # of the decoder alone: all takes a while
     return "ByteLevel" in [decoder.get("type"), *(each.get("type") for each in decoder.get("decoders", ()))]
 
 
@@ -140,13 +143,8 @@ def _described(tokenizer: AnyTokenizer) -> dict[str, Any]:
             "this model's tokenizer is not byte-level BPE, so it can write no answer by words",
             "use models of one family on both sides",
         )
-    return _description(tokenizer) | {"normalizer": None}
-
-
-def _description(tokenizer: AnyTokenizer) -> dict[str, Any]:
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    described: dict[str, Any] = json.loads(backend.to_str()) if backend is not None else {}
-    return described
+    described: dict[str, Any] = json.loads(tokenizer.backend_tokenizer.to_str())
+    return described | {"normalizer": None}
 
 
 def _hash(piece: bytes) -> int:

@@ -75,7 +75,7 @@ class _Tensor(Struct):
 
 
 class BertFolder(NamedTuple):
-    """What a folder says of its BERT. `dense` is the folder of the linear layer after the mean, None without one."""
+    """The settings of a BERT. `dense` is the folder of the linear layer after the mean, None without one."""
 
     folder: Path
     shape: Shape

@@ -13,6 +13,7 @@ from hocket_bus.errors import BadConfiguration, HocketError
 
 from ...preemption import Interrupt
 from ...runtime.entry import KV
+from ...runtime.file_digest import digest_of
 from ...runtime.stored import open_store
 from ...sampling.heads import Heads, whole
 from ...segments import Segment, wanted
@@ -51,7 +52,7 @@ class GGUFModel(Worded, Keeping):
         self.prefill_tokens = settings.prefill_tokens or PREFILL_TOKENS
         self.compute = _compute()
         self.slots = _LlamaRows(model, settings)
-        self.stored = open_store(kv, self._digest()) if kv is not None else None
+        self.stored = open_store(kv, self._digest(kv)) if kv is not None else None
         self.read([Segment([0], [[0]])])  # what is slow the first time is done
         self.slots.roll_back(0, 0)
 
@@ -79,12 +80,13 @@ class GGUFModel(Worded, Keeping):
         self.slots.close()
         self._model.close()
 
-    def _digest(self) -> bytes:
+    def _digest(self, kv: KVSettings) -> bytes:
         """Digest all that stored bytes depend on: the file, the layout of its rows, and llama.cpp's build."""
-        with self.file.open("rb") as opened:
-            digest = hashlib.file_digest(opened, lambda: hashlib.blake2b(digest_size=32))
-        digest.update(f"a row of {self.slots.context} {self.slots.kv} {library().build}".encode())
-        return digest.digest()
+        if not kv.folder:
+            return b""
+        row = f"a row of {self.slots.context} {self.slots.kv} {library().build}".encode()
+        file = digest_of(self.file, Path(kv.folder).expanduser())
+        return hashlib.blake2b(file + row, digest_size=32).digest()
 
 
 class _LlamaRows(RowMemory):

@@ -169,3 +169,13 @@ def test_words_are_found_by_their_stems_and_the_rarest_first(store):
         assert found("C#")[0] == "written"
         assert found("") == found("?!") == found("zebra") == []
         assert moment.by_words("notice", 0) == {}
+
+
+def test_a_word_finds_a_compound_that_is_made_of_it(store):
+    """In German, among other notes."""
+    put(store, "/lease.md", "Die Kaltmiete für die Wohnung ist im Voraus fällig.")
+    put(store, "/other.md", "Der Garten ist im Winter zu.")
+    with store.moment() as moment:
+        found = moment.by_words("Wie hoch ist die Miete?", 5)
+        texts = [chunk.text for chunk in moment.chunks(list(found))]
+    assert [text[:13] for text in texts] == ["Die Kaltmiete"]

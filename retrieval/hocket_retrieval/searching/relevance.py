@@ -17,6 +17,7 @@ from math import exp, log
 from typing import NamedTuple
 
 from ..stores.protocol import Moment
+from ..text import compounds
 from ..text.lexical import MAX_TERMS, language_of, telling_words, words
 
 MAX_COUNTED = 1_000  # chunks of a word
@@ -84,8 +85,16 @@ class Telling(NamedTuple):
 
     def shares(self, text: str, names: str) -> tuple[float, float]:
         """Return the shares of a passage with the names above it, and of these names by themselves."""
-        above = frozenset(words(names))
-        return self.share(above | frozenset(words(text))), self.share(above)
+        above = self._held(names)
+        return self.share(above | self._held(text)), self.share(above)
+
+    def _held(self, text: str) -> frozenset[str]:
+        """Return the words of a text, and those of the question that are in compounds there."""
+        held = frozenset(words(text))
+        if self.language not in compounds.LANGUAGES:
+            return held
+        missing = self.weights.keys() - held
+        return held | {word for word in missing if compounds.holding(word, self.language, held)}
 
     def probability(self, cosine: float, text: str, names: str) -> float:
         """Return the probability, in (0, 1), that a passage below these names answers."""

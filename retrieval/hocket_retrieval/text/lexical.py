@@ -1,7 +1,8 @@
 """The words of a text as they are searched, in any script, and the terms of a question; knows no index.
 
-Text in a script without spaces is searched by overlapping pairs of characters. Every other word is searched whole and
-by its stem, and a name with signs in it, as `node.js` or `C#`, is one word beside its parts.
+Text in a script without spaces is searched by overlapping pairs of characters. Every other word is searched whole, by
+its stem, and in some languages by the words that it is made of (compounds.py). A name with signs in it, as `node.js` or
+`C#`, is one word beside its parts.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from itertools import chain, groupby, pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
+from . import compounds
 from .languages import STEMMER, STOP_WORDS, detect, stem
 from .normalization import fold, fold_case
 
 MAX_TERMS = 16
 DETECTED_CHARS = 20_000  # of a document tell its language
 _KEPT, _KEPT_CHARS = 1 << 16, 32  # names of a language: so many, of at most so many characters
-RECIPE = f"2, {STEMMER}, Unicode {unicodedata.unidata_version}"  # a store that was made by another one is indexed anew
+RECIPE = f"3, {STEMMER}, Unicode {unicodedata.unidata_version}"  # a store that was made by another one is indexed anew
 
 
 def _class_of(codes: Iterable[int]) -> str:
@@ -56,7 +58,7 @@ _CLUSTER = re.compile(rf".[{_MARKS}]*", re.DOTALL)
 
 
 class Indexed(NamedTuple):
-    """A text's two columns: its words in their order; their stems and the names with signs. Each is cut at spaces."""
+    """A text's two columns: its words in their order; stems, parts, names with signs. Each is cut at spaces."""
 
     plain: str
     forms: str
@@ -132,7 +134,9 @@ class _Held(NamedTuple):
     def has(self, word: str) -> bool:
         if _NUMBERS.fullmatch(word):
             return _digits(word) in self.words
-        return self.words.issuperset(_parts(fold(word))) or not self.stems.isdisjoint(_stems([word], self.language))
+        if self.words.issuperset(_parts(fold(word))) or not self.stems.isdisjoint(_stems([word], self.language)):
+            return True
+        return compounds.holding(word, self.language, self.words)
 
 
 def _digits(number: str) -> str:
@@ -162,21 +166,25 @@ def indexed(text: str, language: str) -> Indexed:
     """Return what an index holds of a text in a language."""
     found = list(map(_names_of(language).__getitem__, _found_names(fold_case(text))))
     plain = " ".join(chain.from_iterable(each.plain for each in found))
-    stems, names = (chain.from_iterable(map(itemgetter(column), found)) for column in (1, 2))
-    return Indexed(plain, " ".join(chain(stems, names, _last_characters(text))))
+    stems, names, made_of = (chain.from_iterable(map(itemgetter(column), found)) for column in (1, 2, 3))
+    return Indexed(plain, " ".join(chain(stems, names, made_of, _last_characters(text))))
 
 
 def query_terms(query: str) -> QueryTerms:
     """Return the terms of a question to search: the longest MAX_TERMS of each kind; all empty where it has no word."""
     plain = telling_words(query)
     singles = [word for word in plain if _is_single(word)]
-    forms = [*singles, *_names(query), *_stems(_telling(query), language_of(query))]
+    language, telling = language_of(query), _telling(query)
+    forms = [*singles, *_names(query), *_stems(telling, language)]
+    parts = chain.from_iterable(compounds.asked(word, language) for word in telling)
     longest = _longest(plain)
-    return QueryTerms(longest, [word for word in longest if word in singles], _longest(forms))
+    return QueryTerms(longest, [word for word in longest if word in singles], [*_longest(forms), *_longest(parts)])
 
 
 class _Named(NamedTuple):
     """The indexed parts of a name, a word or several joined by signs: plain words, stems, the whole if it has signs.
+
+    `made_of` are the parts of compounds.
 
     Every word of a text stands in one such name.
     """
@@ -184,6 +192,7 @@ class _Named(NamedTuple):
     plain: tuple[str, ...]
     stems: tuple[str, ...]
     names: tuple[str, ...]
+    made_of: tuple[str, ...]
 
 
 class _Names(dict[str, _Named]):
@@ -196,7 +205,8 @@ class _Names(dict[str, _Named]):
     def __missing__(self, name: str) -> _Named:
         found = _WORDS.findall(name)
         plain = tuple(part for word in found for part in _parts(fold(word)))
-        named = _Named(plain, tuple(_stems(found, self._language)), () if found == [name] else (fold(name),))
+        made_of = tuple(_made_of(found, self._language))
+        named = _Named(plain, tuple(_stems(found, self._language)), () if found == [name] else (fold(name),), made_of)
         if len(name) <= _KEPT_CHARS:
             if len(self) >= _KEPT:
                 self.clear()
@@ -240,6 +250,10 @@ def _longest(terms: Iterable[str]) -> list[str]:
 
 def _stems(case_folded: Iterable[str], language: str) -> Iterator[str]:
     return (fold(stem(word, language)) for word in case_folded if not word[0].isdigit() and not _RUNS.search(word))
+
+
+def _made_of(case_folded: Iterable[str], language: str) -> Iterator[str]:
+    return chain.from_iterable(compounds.parts(word, language) for word in case_folded if not _RUNS.search(word))
 
 
 def _names(text: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from questions_in_languages import TEXTS
 
-from hocket_retrieval.text import lexical
+from hocket_retrieval.text import compounds, lexical
 from hocket_retrieval.text.languages import STOP_WORDS, stem
 from hocket_retrieval.text.lexical import indexed, words
 from hocket_retrieval.text.normalization import fold, fold_case
@@ -33,8 +33,9 @@ def defined(text: str, language: str) -> tuple[str, str]:
     plain = [part for word in found for part in words(word)]
     stems = [fold(stem(word, language)) for word in found if not word[0].isdigit() and not PAIRED.search(word)]
     names = [fold(name) for name in NAMES.findall(folded) if not WORDS.fullmatch(name)]
+    made_of = [part for word in found if not PAIRED.search(word) for part in compounds.parts(word, language)]
     runs = (CLUSTER.findall(run) for run in PAIRED.findall(fold(text)))
-    return " ".join(plain), " ".join([*stems, *names, *(run[-1] for run in runs if len(run) > 1)])
+    return " ".join(plain), " ".join([*stems, *names, *made_of, *(run[-1] for run in runs if len(run) > 1)])
 
 
 @given(st.text(st.sampled_from(KINDS + SIGNS * 2), max_size=60), st.sampled_from(LANGUAGES))

@@ -91,10 +91,7 @@ class Telling(NamedTuple):
     def _held(self, text: str) -> frozenset[str]:
         """Return the words of a text, and those of the question that are in compounds there."""
         held = frozenset(words(text))
-        if self.language not in compounds.LANGUAGES:
-            return held
-        missing = self.weights.keys() - held
-        return held | {word for word in missing if compounds.holding(word, self.language, held)}
+        return held | compounds.held(self.weights.keys() - held, self.language, held)
 
     def probability(self, cosine: float, text: str, names: str) -> float:
         """Return the probability, in (0, 1), that a passage below these names answers."""

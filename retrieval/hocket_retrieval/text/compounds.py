@@ -8,7 +8,10 @@ and "-miet". A passage about it has a word that begins with the stem, or ends wi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import chain
 
+from . import umlauts
 from .languages import stem
 from .normalization import fold
 
@@ -24,28 +27,41 @@ def parts(word: str, language: str) -> Iterator[str]:
     if language not in LANGUAGES or not _PART + _BEFORE <= len(word) <= _LONGEST or not word.isalpha():
         return
     folded = fold(word)
-    yield from (f"{folded[:end]}-" for end in range(_PART, len(folded) - _BEFORE + 1))
-    yield from (f"-{fold(stem(word[start:], language))}" for start in range(_BEFORE, len(word) - _PART + 1))
+    fronts = (f"{folded[:end]}-" for end in range(_PART, len(folded) - _BEFORE + 1))
+    ends = (f"-{fold(stem(word[start:], language))}" for start in range(_BEFORE, len(word) - _PART + 1))
+    yield from umlauts.spellings(chain(fronts, ends), language)
 
 
 def asked(word: str, language: str) -> Iterator[str]:
     """Yield the parts by which a case folded word of a question is looked for."""
     if language in LANGUAGES and len(word) >= _PART and word.isalpha():
-        yield f"{_least(word, language)}-"
-        yield f"-{fold(stem(word, language))}"
+        sought = (f"{_least(word, language)}-", f"-{fold(stem(word, language))}")
+        yield from umlauts.spellings(sought, language)
 
 
-def holding(asked: str, language: str, words: Iterable[str]) -> bool:
-    """Tell whether one of the folded `words` is a case folded word of a question, inflected or in a compound."""
-    if language not in LANGUAGES or len(asked) < _PART:
-        return False
-    forms = {_least(asked, language), fold(asked)}
-    return any(_holds(word, form) for word in words for form in forms)
+def held(asked: Iterable[str], language: str, words: Iterable[str]) -> frozenset[str]:
+    """Return the case folded words of a question that one of the folded `words` is, inflected or in a compound.
+
+    In German with umlauts or without them.
+    """
+    if language not in LANGUAGES:
+        return frozenset()
+    together = "\n".join(umlauts.spellings(["\n".join(words)], language))
+
+    def holds(form: str) -> bool:  # of most forms no word has the letters
+        return form in together and any(_holds(word, form) for word in together.split("\n"))
+
+    return frozenset(word for word in asked if len(word) >= _PART and any(map(holds, _forms(word, language))))
 
 
 def _holds(word: str, form: str) -> bool:
     at = word.rfind(form)
     return at == 0 or (at >= _BEFORE and len(word) - at - len(form) <= _ENDING)
+
+
+@lru_cache(maxsize=1 << 12)
+def _forms(word: str, language: str) -> frozenset[str]:
+    return frozenset(umlauts.spellings((_least(word, language), fold(word)), language))
 
 
 def _least(word: str, language: str) -> str:

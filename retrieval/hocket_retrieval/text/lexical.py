@@ -15,7 +15,7 @@ from itertools import chain, groupby, pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
-from . import compounds
+from . import compounds, umlauts
 from .languages import STEMMER, STOP_WORDS, detect, stem
 from .normalization import fold, fold_case
 
@@ -136,7 +136,7 @@ class _Held(NamedTuple):
             return _digits(word) in self.words
         if self.words.issuperset(_parts(fold(word))) or not self.stems.isdisjoint(_stems([word], self.language)):
             return True
-        return compounds.holding(word, self.language, self.words)
+        return bool(compounds.held([word], self.language, self.words))
 
 
 def _digits(number: str) -> str:
@@ -175,7 +175,7 @@ def query_terms(query: str) -> QueryTerms:
     plain = telling_words(query)
     singles = [word for word in plain if _is_single(word)]
     language, telling = language_of(query), _telling(query)
-    forms = [*singles, *_names(query), *_stems(telling, language)]
+    forms = [*singles, *_names(query), *_stems(telling, language), *umlauts.stems(telling, language)]
     parts = chain.from_iterable(compounds.asked(word, language) for word in telling)
     longest = _longest(plain)
     return QueryTerms(longest, [word for word in longest if word in singles], [*_longest(forms), *_longest(parts)])
@@ -184,7 +184,7 @@ def query_terms(query: str) -> QueryTerms:
 class _Named(NamedTuple):
     """The indexed parts of a name, a word or several joined by signs: plain words, stems, the whole if it has signs.
 
-    `made_of` are the parts of compounds.
+    `made_of` are the parts of compounds, and stems as if written with umlauts.
 
     Every word of a text stands in one such name.
     """
@@ -205,7 +205,7 @@ class _Names(dict[str, _Named]):
     def __missing__(self, name: str) -> _Named:
         found = _WORDS.findall(name)
         plain = tuple(part for word in found for part in _parts(fold(word)))
-        made_of = tuple(_made_of(found, self._language))
+        made_of = (*_made_of(found, self._language), *umlauts.stems(found, self._language))
         named = _Named(plain, tuple(_stems(found, self._language)), () if found == [name] else (fold(name),), made_of)
         if len(name) <= _KEPT_CHARS:
             if len(self) >= _KEPT:

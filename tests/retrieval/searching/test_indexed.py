@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from questions_in_languages import TEXTS
 
-from hocket_retrieval.text import compounds, lexical
+from hocket_retrieval.text import compounds, lexical, umlauts
 from hocket_retrieval.text.languages import STOP_WORDS, stem
 from hocket_retrieval.text.lexical import indexed, words
 from hocket_retrieval.text.normalization import fold, fold_case
@@ -26,6 +26,13 @@ SIGNS = ".&@/:_-+#'’\"( \n\t0123456789"
 KINDS = "aBzÄßéñøşıİﬁĳВґαΣאבشأتहिन्दीकதமிกขำไ่ລາວបមြ漢字數㈀かなカﾅﾞ한ᄀ국𝐀𑀓𐐨𠀀👍\u0301\u200d\u00ad①½ª"
 
 
+def made_of_name(name: str, language: str) -> list[str]:
+    """The parts of compounds in a name, and its stems with umlauts."""
+    found = WORDS.findall(name)
+    parts = [part for word in found if not PAIRED.search(word) for part in compounds.parts(word, language)]
+    return [*parts, *umlauts.stems(found, language)]
+
+
 def defined(text: str, language: str) -> tuple[str, str]:
     """The two columns, word by word."""
     folded = fold_case(text)
@@ -33,7 +40,7 @@ def defined(text: str, language: str) -> tuple[str, str]:
     plain = [part for word in found for part in words(word)]
     stems = [fold(stem(word, language)) for word in found if not word[0].isdigit() and not PAIRED.search(word)]
     names = [fold(name) for name in NAMES.findall(folded) if not WORDS.fullmatch(name)]
-    made_of = [part for word in found if not PAIRED.search(word) for part in compounds.parts(word, language)]
+    made_of = [part for name in NAMES.findall(folded) for part in made_of_name(name, language)]
     runs = (CLUSTER.findall(run) for run in PAIRED.findall(fold(text)))
     return " ".join(plain), " ".join([*stems, *names, *made_of, *(run[-1] for run in runs if len(run) > 1)])
 

@@ -21,7 +21,7 @@ ReadsTurns = Literal["auto", "always", "never"]
 
 
 class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """The language model. Both sides need models with the same tokenizer; sizes may differ."""
+    """The language model. Two models with one tokenizer answer token by token, others word by word: docs/words.md."""
 
     name: Annotated[
         str,

@@ -45,7 +45,7 @@ class Bulk:
             frame = self._answer(texts)
             if frame is None or len(frame) != 4 * len(texts) * width:
                 self._end()
-                raise Unavailable("the process that embeds many texts ended", "free some memory")
+                raise Unavailable("the process that embeds many texts ended", "if this happens again, free some memory")
         return np.frombuffer(frame, np.float32).reshape(len(texts), width).copy()
 
     def rest(self) -> None:

@@ -10,6 +10,7 @@ from ..text.lexical import whole_words
 from .tables import NamedEntity
 
 QUOTE_WORDS = 5  # that a document has in a row
+_HELD_CHARS = 1 << 25  # of documents that are compared with quotes
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
@@ -37,7 +38,8 @@ class Quotes:
 
     def __init__(self, moment: Moment) -> None:
         self._moment = moment
-        self._texts: dict[tuple[str, str], list[str]] = {}  # by two words: the documents with these in a row
+        self._with: dict[tuple[str, str], list[str]] = {}  # by two words: the documents with these in a row
+        self._texts: dict[str, str] = {}  # of documents: their words, with single spaces around each
 
     def cross(self, before: Sequence[str], behind: Sequence[str]) -> bool:
         """Tell whether a quote begins in the words `before` and ends in the words `behind`, which follow them."""
@@ -46,11 +48,17 @@ class Quotes:
         windows = [run[at : at + QUOTE_WORDS] for at in range(len(run) - QUOTE_WORDS + 1)]
         if not windows:
             return False
-        return any(f" {' '.join(window)} " in text for text in self._with(last[-1], first[0]) for window in windows)
+        two = last[-1], first[0]
+        if two not in self._with:
+            self._with[two] = list(self._moment.documents_with(*two))
+        sought = [f" {' '.join(window)} " for window in windows]
+        return any(window in text for text in map(self._text, self._with[two]) for window in sought)
 
-    def _with(self, one: str, other: str) -> list[str]:
-        if (one, other) not in self._texts:
-            found = map(self._moment.document, self._moment.documents_with(one, other))
-            texts = (document.text for document in found if document)
-            self._texts[one, other] = [f" {' '.join(whole_words(text))} " for text in texts]
-        return self._texts[one, other]
+    def _text(self, name: str) -> str:
+        """Return a document's words; read once for all questions about it, as a long one takes a second."""
+        if name not in self._texts:
+            if sum(map(len, self._texts.values())) > _HELD_CHARS:
+                self._texts.clear()
+            document = self._moment.document(name)
+            self._texts[name] = f" {' '.join(whole_words(document.text))} " if document else ""
+        return self._texts[name]

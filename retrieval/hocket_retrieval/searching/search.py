@@ -105,7 +105,7 @@ class Searcher:
             led = finding.led(nearer, step, self._sought) if nearer and steps > 1 else None
             passages = self._read(finding, step.found, k, led, behind=nearer is own)
             documents, _ = moment.totals()
-        return SearchResult(tuple(passages), used, documents, tuple(step.older), step.form, own)
+        return SearchResult(tuple(passages), used, documents, _in_use(step.older, passages), step.form, own)
 
     def score(
         self, query: str, places: Sequence[tuple[str, int]], scorer: str = "", ranks: Sequence[float] = ()
@@ -192,6 +192,12 @@ def _check_each(given: Sequence[object], passages: int, what: str) -> None:
     """Raise QueryError unless there is one for each passage, or none at all."""
     if given and len(given) != passages:
         raise QueryError(f"{len(given)} {what} for {passages} passages", "send one for each passage, or none")
+
+
+def _in_use(older: Sequence[Older], passages: Sequence[Passage]) -> tuple[Older, ...]:
+    """Return the older documents whose newer ones are as likely to answer as the best passage, or at least half as."""
+    read = {each.document for each in passages if 2 * each.score >= passages[0].score}
+    return tuple(each for each in older if each.newer in read)
 
 
 def _leading(passage: Passage, to: Passage) -> Passage:

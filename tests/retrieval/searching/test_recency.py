@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from hocket_bus.wire import decode, encode
 from hocket_retrieval.collection import Collection
+from hocket_retrieval.embedding.embedder import Embedder
 from hocket_retrieval.searching.recency import Candidate, Older, settle, time_of
 from hocket_retrieval.searching.search import SearchResult
 from hocket_retrieval.service import replies
@@ -156,3 +157,20 @@ def test_front_matter_tells_the_day_of_a_note(collection: Collection, tmp_path: 
         "The cabin's password is heron.",
     ]
     assert Path(collection.search("Merrow 2024", 1).passages[0].document).name == "b.md"
+
+
+def test_an_older_note_is_named_only_beside_an_answer_that_reads_the_newer_one(tmp_path: Path) -> None:
+    """Both are found for a question about something else, far behind what answers it."""
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    for day, price in (("2025-01-10", 29), ("2026-08-03", 34)):
+        text = f"# Gym\nDate: {day}\nThe gym membership costs {price} euros a month, and the locker has a code."
+        (notes / f"gym-{day[:4]}.md").write_text(text)
+    (notes / "prices.csv").write_text("item,unit,price_eur\nBirch plywood,sheet,38.90\nPine board,metre,4.20\n")
+    with Collection(tmp_path / "state", Embedder()) as collection:
+        collection.ingest([notes])
+        wood = collection.search("How much does birch plywood cost?", 2)
+        gym = collection.search("How much does the gym membership cost?", 2)
+    assert Path(wood.passages[0].document).name == "prices.csv"
+    assert wood.older == ()
+    assert [Path(each.document).name for each in gym.older] == ["gym-2025.md"]

@@ -48,8 +48,8 @@ def list_models(as_json: AsJson = False) -> None:
         table.add_row(name, row["title"], row["licence"], memory, row["use"], there)
     console.out().print(table)
     hint = (
-        "get one: hocket model get NAME; then name it on both sides: \\[model] name, or for an embedder, "
-        "`embedder` of the retrieval daemons"
+        "get one: hocket model get NAME; then name it: \\[model] name, on one side or on both; or for an embedder, "
+        "`embedder` of both retrieval daemons"
     )
     console.err().print(hint, soft_wrap=True)
 

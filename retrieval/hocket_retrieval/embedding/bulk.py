@@ -1,6 +1,6 @@
 """The embedding of many texts in a process of its own, bulk_worker.py: started when needed, ended by `rest`.
 
-It ends with this one, too: it then reads the end of its input.
+It ends with this one, too: it then reads the end of its input; and with the object that began it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
@@ -32,6 +33,7 @@ class Bulk:
         self._command = [sys.executable, "-P", "-m", "hocket_retrieval.embedding.bulk_worker"]
         self._command += [str(folder.absolute()), str(threads), precision]
         self._process: subprocess.Popen[bytes] | None = None
+        self._ending: weakref.finalize[..., Bulk] | None = None
         self._asking = threading.Lock()
 
     @property
@@ -70,13 +72,14 @@ class Bulk:
         if self.pid is None:
             self._end()
             self._process = _started(self._command)
+            self._ending = weakref.finalize(self, _end, self._process)
         assert self._process is not None
         return self._process
 
     def _end(self) -> None:
-        if self._process is not None:
-            _end(self._process)
-        self._process = None
+        if self._ending is not None:
+            self._ending()
+        self._process = self._ending = None
 
 
 def _started(command: list[str]) -> subprocess.Popen[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -109,3 +110,14 @@ def test_the_process_ends_with_the_one_that_began_it() -> None:
         assert not is_gone(number)
         parent.kill()
     until(lambda: is_gone(number))
+
+
+def test_the_process_ends_with_the_model_that_nobody_holds_any_more() -> None:
+    """Without a word of Python's about pipes that are still open."""
+    model = BertModel(FOLDER, 1, "float32")
+    model.documents(MANY)
+    number = pid(model)
+    assert number is not None
+    del model
+    gc.collect()
+    assert is_gone(number)

@@ -165,6 +165,16 @@ def test_a_folder_in_which_nothing_is_found_is_named(sides: Made, alone: bool) -
     assert [notice for notice in both.reader.notices if "nothing is found in /nowhere, /else" in notice]
 
 
+@pytest.mark.parametrize(("unknown", "finish"), [("say", "unknown"), ("mark", "length"), ("answer", "length")])
+def test_a_folder_in_which_nothing_is_found_answers_nothing(sides: Made, unknown: str, finish: str) -> None:
+    """Unless that is asked for: the model would invent it."""
+    both = sides(ask(within=["/nowhere"], alone=True, unknown=unknown), device=part("device", [], seed=1))
+    both.begin()
+    both.run_to_the_end()
+    assert both.reader.done.finish == finish
+    assert len(both.reader.notices) == 1
+
+
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_alone_by_choice_says_nothing_to_anybody(sides: Made, weights: str) -> None:
     """Every step is solo, from its own documents; the other side is not even begun."""

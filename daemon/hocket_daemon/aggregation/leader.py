@@ -176,16 +176,19 @@ class DraftingLeader(Leading, ABC):
     def _check_documents(self, ready: Ready | None = None) -> bool:
         """Tell the reader that an answer without documents is the model's own; fail where others' have begun it.
 
-        `ready` is what the other side has reported of its own. Returns whether the answer may go on.
+        Where folders were named in which there is nothing, nothing is known. `ready` is what the other side has
+        reported of its own. Returns whether the answer may go on.
         """
         if self._begin.documents == 0 or self._drafter.documents:
             return True
         missing = nothing_found(self._services.side, ready, self.within)
         if self._steps:
             self.fail(missing)
+        elif self.within and self._reply.ask.unknown == "say" and self._terms.min_evidence > OFF:
+            self._doubt(found_in(self.within), begun=False)
         else:
             self._reply.notice(f"the model's own answer, which may be invented: {missing}")
-        return not self._steps
+        return not self._steps and not self.closed
 
 
 class Leader(DraftingLeader):

@@ -50,13 +50,17 @@ class Bert:
         self._tokenizer = read.tokenizer()
         if read.length > len(self._positions):
             raise ValueError(f"texts of {read.length} tokens, and places for {len(self._positions)}")
-        self.vectors(["a"])  # raises where the weights do not fit together
+        self.documents(["a"])  # raises where the weights do not fit together
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of each text's tokens."""
         return [list(read.ids) for read in self._tokenizer.encode_batch([text.strip() for text in texts])]
 
-    def vectors(self, texts: Sequence[str]) -> Rows:
+    def query(self, text: str) -> Rows:
+        """Return the vector of a query, shape (width,)."""
+        return np.ascontiguousarray(self.documents([text])[0])
+
+    def documents(self, texts: Sequence[str]) -> Rows:
         """Return the vectors of texts, each of length 1, [texts, width]."""
         found = [self._means(block) for block in _blocks(self.tokens(texts))]
         rows = np.concatenate(found) if found else np.empty((0, self.dimension), np.float32)

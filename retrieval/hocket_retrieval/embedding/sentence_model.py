@@ -54,9 +54,6 @@ class SentenceModel:
 
         return of_texts(texts, self.dimension, encode)
 
-    def rest(self) -> None:
-        """Keep all: the model stays loaded for queries."""
-
     def _tokens(self, texts: list[str]) -> Features:
         with self._tokenizing:
             return self._model.preprocess(texts)

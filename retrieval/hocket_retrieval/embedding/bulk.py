@@ -23,6 +23,7 @@ from hocket_bus.errors import Unavailable
 from ..parsing.frames import TimedPipe, read_frame, write_frame
 
 _START_S = 60.0
+_AT_ONCE = 1_024  # texts of a request
 _PATIENCE_S, _TEXT_S = 60.0, 2.0  # for one request, and more for each of its texts
 
 
@@ -43,12 +44,16 @@ class Bulk:
 
     def vectors(self, texts: Sequence[str], width: int) -> NDArray[np.float32]:
         """Return the vectors of texts, each of length 1, [texts, width]. Raises Unavailable."""
+        found = [self._some(texts[first : first + _AT_ONCE], width) for first in range(0, len(texts), _AT_ONCE)]
+        return np.concatenate(found)
+
+    def _some(self, texts: Sequence[str], width: int) -> NDArray[np.float32]:
         with self._asking:
             frame = self._answer(texts)
             if frame is None or len(frame) != 4 * len(texts) * width:
                 self._end()
                 raise Unavailable("the process that embeds many texts ended", "if this happens again, free some memory")
-        return np.frombuffer(frame, np.float32).reshape(len(texts), width).copy()
+        return np.frombuffer(frame, np.float32).reshape(len(texts), width)
 
     def rest(self) -> None:
         """End the process, until many texts come again."""

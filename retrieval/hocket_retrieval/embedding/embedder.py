@@ -31,7 +31,6 @@ Model: TypeAlias = "Bert | SentenceModel"
 _FEW = 16_000  # characters of texts; here they take as long as the process takes to start
 _REMEDY = "see: hocket model list; or name a sentence-transformers folder, or a hub model that this machine can reach"
 
-
 log = structlog.get_logger(__name__)
 
 

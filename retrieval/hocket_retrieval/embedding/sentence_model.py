@@ -30,7 +30,7 @@ class SentenceModel:
 
         Documents are computed on `threads` cores, in the `precision`; a query on one, in float32.
         """
-        with quiet_loading():
+        with _quiet_loading():
             local = Path(place).is_dir()
             self._model = SentenceTransformer(place, local_files_only=local, model_kwargs=_NO_PICKLES)
         self._threads = threads
@@ -71,7 +71,7 @@ class PairModel:
 
     def __init__(self, name: str) -> None:
         """Load the model from a folder, or a hub by its name. Raises what loading raises."""
-        with quiet_loading():
+        with _quiet_loading():
             self._model: CrossEncoder = CrossEncoder(
                 name,
                 num_labels=1,
@@ -104,7 +104,7 @@ def _to_round_length(tokens: Features) -> Features:
 
 
 @contextmanager
-def quiet_loading() -> Iterator[None]:
+def _quiet_loading() -> Iterator[None]:
     """Hide the loader's own progress bar, which has no place in a log."""
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()

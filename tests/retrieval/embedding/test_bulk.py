@@ -70,6 +70,12 @@ def test_many_texts_come_out_as_a_few(here: Bert, model: Embedder) -> None:
     model.rest()
 
 
+def test_very_many_texts_are_several_requests(here: Bert, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread's may come in between."""
+    monkeypatch.setattr(bulk, "_AT_ONCE", 16)
+    np.testing.assert_allclose(Embedder().documents(MANY), here.documents(MANY), atol=1e-6)
+
+
 def test_a_process_that_is_killed_costs_no_text(here: Bert, model: Embedder) -> None:
     """Between two requests, and in the middle of one."""
     model.documents(MANY)

@@ -15,7 +15,7 @@ TEXTS = {
 
 
 class Documents:
-    """What Quotes asks of a store, counted."""
+    """A store as Quotes reads it, which counts how often each document is read."""
 
     def __init__(self) -> None:
         self.read = Counter[str]()

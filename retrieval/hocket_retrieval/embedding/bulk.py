@@ -12,7 +12,6 @@ import time
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
 
 import msgspec
 import numpy as np
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from hocket_bus.errors import Unavailable
 
-from ..parsing.frames import TimedPipe, read_frame, write_frame
+from ..parsing.frames import TimedPipe, end, pipe_of, read_frame, write_frame
 
 _START_S = 60.0
 _AT_ONCE = 1_024  # texts of a request
@@ -65,8 +64,8 @@ class Bulk:
         process = self._begun()
         until_s = time.monotonic() + _PATIENCE_S + _TEXT_S * len(texts)
         try:
-            write_frame(TimedPipe(_pipe(process.stdin), until_s), msgspec.msgpack.encode(list(texts)))
-            return read_frame(TimedPipe(_pipe(process.stdout), until_s))
+            write_frame(TimedPipe(pipe_of(process.stdin), until_s), msgspec.msgpack.encode(list(texts)))
+            return read_frame(TimedPipe(pipe_of(process.stdout), until_s))
         except TimeoutError:
             self._end()
             raise Unavailable("the process that embeds many texts takes too long") from None
@@ -77,7 +76,7 @@ class Bulk:
         if self.pid is None:
             self._end()
             self._process = _started(self._command)
-            self._ending = weakref.finalize(self, _end, self._process)
+            self._ending = weakref.finalize(self, end, self._process)
         assert self._process is not None
         return self._process
 
@@ -93,23 +92,11 @@ def _started(command: list[str]) -> subprocess.Popen[bytes]:
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/", bufsize=0
     )
     try:
-        failure = read_frame(TimedPipe(_pipe(process.stdout), time.monotonic() + _START_S))
+        failure = read_frame(TimedPipe(pipe_of(process.stdout), time.monotonic() + _START_S))
     except TimeoutError:
         failure = b"it takes too long"
     if failure == b"":
         return process
-    _end(process)
+    end(process)
     reason = failure.decode(errors="replace") if failure else "it ended"
     raise Unavailable(f"the process that embeds many texts does not start: {reason}", "free some memory")
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    process.wait()
-    for pipe in (process.stdin, process.stdout):
-        _pipe(pipe).close()
-
-
-def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
-    assert pipe is not None  # subprocess.PIPE was asked for
-    return pipe

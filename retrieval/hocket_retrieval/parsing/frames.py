@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import select
+import subprocess
 import time
 from typing import IO, Annotated, BinaryIO
 
@@ -123,3 +124,17 @@ def read_frame(pipe: BinaryIO | TimedPipe) -> bytes | None:
         return None
     frame = pipe.read(size)
     return frame if len(frame) == size else None
+
+
+def pipe_of(pipe: IO[bytes] | None) -> IO[bytes]:
+    """Return an end of a process that was begun with subprocess.PIPE."""
+    assert pipe is not None
+    return pipe
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process that was begun with pipes, and close them."""
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        pipe_of(pipe).close()

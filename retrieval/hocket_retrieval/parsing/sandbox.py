@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import structlog
@@ -25,7 +25,7 @@ from hocket_bus.errors import Cancelled, Unavailable
 
 from ..errors import DocumentError
 from ..stores.records import Outline
-from .frames import Asked, Outgrown, ReadDocument, Refused, Started, TimedPipe, read_frame, write_frame
+from .frames import Asked, Outgrown, ReadDocument, Refused, Started, TimedPipe, end, pipe_of, read_frame, write_frame
 from .limits import READING, Limits
 from .outline import is_sound
 from .readers import shown
@@ -128,7 +128,7 @@ class Sandbox:
     def _end(self) -> None:
         with self._changing:
             if self._process:
-                _end(self._process)
+                end(self._process)
             self._process = None
 
 
@@ -151,24 +151,17 @@ def _start(limits: Limits) -> subprocess.Popen[bytes]:
     )
     ready = None
     with suppress(TimeoutError):
-        ready = read_frame(TimedPipe(_pipe(process.stdout), time.monotonic() + _START_S))
+        ready = read_frame(TimedPipe(pipe_of(process.stdout), time.monotonic() + _START_S))
     if ready is None:
-        _end(process)
+        end(process)
         raise Unavailable("the process that reads documents does not start", "free some memory")
     started = msgspec.msgpack.decode(ready, type=Started | Refused)
     if isinstance(started, Refused):
-        _end(process)
+        end(process)
         raise Unavailable(started.text, started.remedy)
     if started.unconfined:
         _warn_once(started.unconfined)
     return process
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    process.wait()
-    for pipe in (process.stdin, process.stdout):
-        _pipe(pipe).close()
 
 
 @cache
@@ -180,8 +173,8 @@ def _exchange(process: subprocess.Popen[bytes], asked: bytes, data: bytes, wait_
     """Send a request; return whether `wait_s` passed, and the answer: None if the process ended or has to be ended."""
     until_s = time.monotonic() + wait_s
     try:
-        write_frame(TimedPipe(_pipe(process.stdin), until_s), asked, data)
-        return False, read_frame(TimedPipe(_pipe(process.stdout), until_s))
+        write_frame(TimedPipe(pipe_of(process.stdin), until_s), asked, data)
+        return False, read_frame(TimedPipe(pipe_of(process.stdout), until_s))
     except TimeoutError:
         return True, None
     except OSError:
@@ -205,8 +198,3 @@ def _checked(path: Path, reading: ReadDocument) -> Parsed:
 
 def _broken(path: Path) -> DocumentError:
     return DocumentError(f"{shown(path)}: crashes the program that reads it", "open and save it again")
-
-
-def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
-    assert pipe is not None  # subprocess.PIPE was asked for
-    return pipe

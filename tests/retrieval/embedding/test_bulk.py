@@ -41,7 +41,7 @@ def pid(model: Embedder) -> int | None:
 
 
 def is_gone(number: int) -> bool:
-    """Whether no process has that number, or one that has ended."""
+    """Tell whether the process of that number has ended."""
     try:
         return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:

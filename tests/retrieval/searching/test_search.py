@@ -242,7 +242,7 @@ def test_a_processor_is_known_by_its_flags(tmp_path, flags, suits):
 
 @pytest.mark.parametrize("suits", [True, False])
 def test_documents_are_embedded_as_suits_the_processor(monkeypatch, suits):
-    """Where nothing else is set, and no accelerator computes them."""
+    """`auto` means bfloat16 on a processor with instructions for it; a named precision means itself."""
     monkeypatch.setattr("hocket_retrieval.embedding.torch_pass.computes_bfloat16", lambda: suits)
     assert in_bfloat16("auto", torch.device("cpu")) == suits
     assert not in_bfloat16("auto", torch.device("meta"))

@@ -34,7 +34,7 @@ SMALL_WORDS = {  # that tell a text's language
 
 
 def has(text: str, question: str, language: str) -> bool:
-    """Whether the index finds a text by the forms of a question."""
+    """Tell whether the index of a text holds a form that the question asks for."""
     small = SMALL_WORDS[language]
     forms = set(query_terms(f"{question} {small}").forms)
     return not forms.isdisjoint(indexed(f"{text} {small}", language).forms.split())

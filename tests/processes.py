@@ -30,3 +30,9 @@ def resident_bytes(pid: int) -> int:
     """What a process holds of the machine's memory now."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
     return int(status.split("VmRSS:")[1].split()[0]) * 1024
+
+
+def proportional_bytes(pid: int) -> int:
+    """What a process takes of the machine's memory now, a page of n processes counted as 1/n (PSS)."""
+    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8")
+    return int(rollup.split("\nPss:")[1].split()[0]) * 1024

@@ -124,7 +124,9 @@ def _decided(drafter: Drafter) -> Facts:
     begin = drafter.begin
     sampling = begin.sampling
     drawing = {"temperature": sampling.temperature, "top_p": sampling.top_p, "seed": sampling.seed}
-    return {"asked for": begin.method, "unit": begin.unit, "weights": begin.weights, "drawing": drawing}
+    decided = {"asked for": begin.method, "unit": begin.unit, "weights": begin.weights, "drawing": drawing}
+    bits = drafter.disclosed_bits
+    return decided if bits is None else {**decided, "disclosed_bits": bits}
 
 
 def _written(outcome: AggregationOutcome) -> Facts:

@@ -32,6 +32,7 @@ from ..serving.search.gatherer import Find, nothing
 from ..serving.search.passage_weights import LEAST, explained, weigh
 from ..serving.search.retrieval import NO_PASSAGES
 from ..serving.services import Services
+from ..serving.session_account import SessionAccount
 from ..serving.stream.prefix import PrefixChain
 from .dialogue import Dialogue, Effects
 from .exchange.session_terms import Confirmed, Law
@@ -207,16 +208,18 @@ class Drafter:
         side: Side,
         find: Find | None = None,
         disclosure: SessionDisclosure | None = None,
+        account: SessionAccount | None = None,
     ) -> None:
         """Create it; `side` is the "cloud" where another side leads. `find` looks for passages instead of a search.
 
-        `disclosure` bounds what drafts tell of the passages. It counts what would be said without each of them, so then
-        all rows are decoded, whatever they weigh.
+        `disclosure` bounds what drafts tell of the passages, `account` counts what words of the answer do. Both compare
+        with what would be said without each of them, so then all rows are decoded, whatever they weigh.
         """
         self.begin = begin
         self.dialogue = dialogue
         self._side = side
-        self._disclosure = disclosure
+        self._disclosure, self._account = disclosure, account
+        self._compares = disclosure is not None or account is not None
         self.closed = False
         self.retrieval_s = 0.0
         self.prefill_s = 0.0
@@ -232,7 +235,14 @@ class Drafter:
         self._meter = PromptMeter()
         self._grounded = Grounded(services.compute, self._meter.add)
         self._decoding: _Decoding | None = None
-        self._drafts = drafts_of(services.model, begin.unit, begin.sampling, mass=begin.wire_mass, ends=bool(begin.eos))
+        self._drafts = drafts_of(
+            services.model,
+            begin.unit,
+            begin.sampling,
+            mass=begin.wire_mass,
+            ends=bool(begin.eos),
+            account=account,
+        )
 
     @property
     def text(self) -> Callable[[list[int]], str]:
@@ -267,6 +277,11 @@ class Drafter:
         return min(NEARLY_READ, self._meter.read), self._meter.left_s(self._services.compute.prompt_token_s)
 
     @property
+    def disclosed_bits(self) -> dict[str, float] | None:
+        """The bits that the answer's words disclosed of each document; None where they are not counted."""
+        return None if self._account is None else dict(self._account.spent)
+
+    @property
     def is_busy(self) -> bool:
         """Tell whether it searches, reads or decodes, so that the other side may have to wait for a while."""
         return not self.closed and (not self.has_read or self._decoding is not None)
@@ -290,7 +305,7 @@ class Drafter:
                 within=within,
                 words=words,
                 bridge=begin.bridge,
-                steps=2 if self._disclosure is None else 1,  # what a row tells is charged to one document
+                steps=1 if self._compares else 2,  # what a row tells is charged to one document
             )
 
     def close(self) -> None:
@@ -302,6 +317,14 @@ class Drafter:
         self._lookups.close()
         self._stop_finding()
         self._grounded.close()
+        if self._account is not None:
+            self._account.close()
+
+    def settle(self, confirmed: Sequence[Confirmed]) -> None:
+        """Settle what words of the answer were charged, before any of them leaves."""
+        if self._account is not None:
+            for step in confirmed:
+                self._account.confirm(step.step, own=self.dialogue.exchange.traces[step.step].part > 0)
 
     def count(self, confirmed: Sequence[Confirmed]) -> None:
         """Count tokens of the answer in the daemon's metrics, as its side sees them."""
@@ -345,7 +368,7 @@ class Drafter:
         contrast = contrast_of(begin.contrast, ends, self.documents, len(draft.ids))
         disclosure, documents = self._disclosure, [passage.document for passage in self.found]
         rows = ALL
-        if disclosure is None:
+        if not self._compares:
             rows = step_rows(weights, contrast, one_by_one=self._services.model.rows_cost)
 
         def then(heads: Heads) -> Own | None:
@@ -381,8 +404,10 @@ class Drafter:
             self._drafts.text,
             on_news=self.draft_next,
             on_static=self._on_static,
-            least=LEAST if self._disclosure is None else 0.0,
+            least=0.0 if self._compares else LEAST,
         )
+        if self._account is not None:
+            self._account.read([passage.document for passage in self.found])
         self._session.on_found()
         if not self.closed:
             self._prefill(list(map(headed, self.found)))
@@ -400,7 +425,7 @@ class Drafter:
             task=begin.task,
             room=self._room,
             likelihood=begin.weights in BY_LIKELIHOOD and bool(texts),
-            alone=bool(begin.contrast) or self._disclosure is not None,
+            alone=bool(begin.contrast) or self._compares,
             session=begin.session,
             expect=self._meter.expect,
         )

@@ -38,6 +38,7 @@ from ..serving.search.attributes import untold_line
 from ..serving.search.evidence import OFF, doubt, scores_of
 from ..serving.search.older import left_out
 from ..serving.services import Services
+from ..serving.session_account import SessionAccount
 from ..serving.sessions.leading import Leading
 from ..serving.stream.reply import Reply, Sourced
 from ..serving.stream.targets import ANOTHER_TOKENIZER
@@ -146,6 +147,11 @@ class DraftingLeader(Leading, ABC):
             most_say=most_say,
             vocabulary=services.model.vocabulary,
         )
+
+    def _new_account(self, reader: str) -> SessionAccount | None:
+        """Return the account of the answer's words, which `reader` hears; None where they are not counted."""
+        account = self._services.account if self._begin.unit == "word" else None
+        return SessionAccount(account, reader) if account is not None else None
 
     def _end_message(self, reason: str) -> End:
         return End(session=self.id, reason=reason, tokens=len(self._steps))
@@ -259,7 +265,8 @@ class Leader(DraftingLeader):
         terms = self._terms
         services = self._services
         self._dialogue = self._new_dialogue()
-        self._drafter = Drafter(services, self._begin, self, self._dialogue, side=services.side)
+        account = self._new_account(CLOUD)
+        self._drafter = Drafter(services, self._begin, self, self._dialogue, side=services.side, account=account)
         self._waits_for_names = services.shares_bridges and self._begin.documents > 0
         self._known = _Known()
         self._evidence = Evidence(self._begin, terms.min_evidence)
@@ -414,6 +421,7 @@ class Leader(DraftingLeader):
     def act(self, effects: Effects) -> None:
         """Send to the other side, which waits, and draft on; then publish what was confirmed, and end."""
         finish, added = self._add(effects.confirmed)
+        self._drafter.settle(added)
         if finish is None:
             self._send(*_messages(effects.send))
             self._drafter.draft_next()

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from msgspec import structs
+
 from hocket_bus.errors import BadRequest, HocketError, Unavailable
 from hocket_bus.faults import refused
 from hocket_bus.messages import (
@@ -23,6 +25,7 @@ from hocket_bus.messages import (
     PromptProgress,
     Ready,
     Refused,
+    Sampling,
     Side,
     Sources,
     Sync,
@@ -44,8 +47,8 @@ from .group.group_leader import GroupLeader, Invited
 from .leader import Leader
 from .leader_terms import LeaderTerms, options_of
 from .partner import Waits
-from .settings import AggregationSettings, GroupSettings
-from .steering import guard
+from .settings import COUNTED_TEMPERATURE, AggregationSettings, GroupSettings
+from .steering import Guard, guard
 
 NOT_FOR_OTHERS = Unavailable("this device's model runs on a remote server, which must not see other devices' questions")
 Dispatched = Callable[[Ask, Reply, Peer | None, bool], Session]  # the last: whether other devices may be asked
@@ -138,11 +141,17 @@ class AggregationMode:
             self._settings.progress_wait_s,
             self._scheduler,
             self._settings.min_evidence,
-            guard(trusts=self._settings.trust_cloud, shares_drafts=self._services.shares_drafts),
+            self._guard,
             lambda scorer, unit: self._opening(ask, scorer, unit, escalates=escalates),
             self._unit,
             agreed,
         )
+
+    @property
+    def _guard(self) -> Guard:
+        """What to do about a side that steers: nothing where an account bounds what it could learn."""
+        trusts = self._settings.trust_cloud or self._services.account is not None
+        return guard(trusts=trusts, shares_drafts=self._services.shares_drafts)
 
     def _remote(self, peer: Peer | None) -> Side | None:
         """The side whose model is a server that tells text alone."""
@@ -178,6 +187,8 @@ class AggregationMode:
 
     def _unit(self, peer: Peer | None) -> Unit:
         """Return what a step of a session with this other side is."""
+        if self._services.account is not None:
+            return "word" if peer is not None else "token"  # what nobody else hears is drawn as ever
         if self._settings.unit == "auto":
             own = self._services.model.fingerprint
             return "token" if peer is None or peer.tokenizer in ("", own) else "word"
@@ -192,7 +203,7 @@ class AggregationMode:
             epoch=0,
             prompt=ask.prompt,
             task=ask.task,
-            sampling=ask.sampling,
+            sampling=self._sampling(ask.sampling, unit),
             method=options.method,  # type: ignore[arg-type] # checked by `check`
             documents=self._services.passages(ask.documents),
             eos=[] if ask.ignore_eos else self._services.model.eos,
@@ -206,6 +217,12 @@ class AggregationMode:
             tokenizer=self._services.model.fingerprint,
             unit=unit,
         )
+
+    def _sampling(self, sampling: Sampling, unit: Unit) -> Sampling:
+        """Return how words are drawn: not greedily where they are counted, as a word that must come has no bound."""
+        if unit == "token" or self._services.account is None or sampling.temperature:
+            return sampling
+        return structs.replace(sampling, temperature=COUNTED_TEMPERATURE)
 
     def _contrast(self, task: Task) -> float:
         """Return the contrast; 0 for a text to be continued, which asks nothing that passages could be set against."""

@@ -9,6 +9,8 @@ from msgspec import Meta, Struct, field
 from hocket_bus.config import FOR_EXPERTS
 from hocket_bus.messages import MAX_MEMBERS
 
+COUNTED_TEMPERATURE = 0.5  # of words whose bits are counted, where a question is asked with temperature 0
+
 
 class AggregationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The joint writing of one answer by both sides. In a session of both, the device's settings apply."""

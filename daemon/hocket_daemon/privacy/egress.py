@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import structlog
 from msgspec import Meta, Struct
@@ -57,12 +57,28 @@ class EgressSettings(ServerEgressSettings, frozen=True, forbid_unknown_fields=Tr
         ),
     ] = True
     drafts: Annotated[
-        bool,
+        bool | Literal["words"],
         Meta(
             description="next-token distributions and the tokens drawn from them; if false, the device alone "
-            "combines both sides: the same tokens, more slowly"
+            'combines both sides: the same tokens, more slowly. `"words"`: the same, by words that the device draws '
+            "with noise of its own, so that it is counted how many bits of each document the cloud learns"
         ),
     ] = True
+    bits_a_day: Annotated[
+        float,
+        Meta(
+            ge=0,
+            description='limit in bits on what words disclose of each document in a day (`drafts = "words"`); '
+            "0: no limit",
+        ),
+    ] = 0.0
+    bits_a_document: Annotated[
+        float,
+        Meta(
+            ge=0,
+            description='limit in bits on what words ever disclose of each document (`drafts = "words"`); 0: no limit',
+        ),
+    ] = 0.0
     targets: Annotated[bool, Meta(description="the tokens of the answer so far")] = True
     control: Annotated[bool, Meta(description="greetings, pings, and the state of each session")] = True
     history: Annotated[
@@ -118,7 +134,7 @@ class PeerGate:
         also: frozenset[DataClass] = frozenset(),
     ) -> None:
         """Let the classes of the policy and those in `also` pass; refusals name `side` as the place of the policy."""
-        allowed = frozenset(name for name in PEER_CLASSES if getattr(settings, name) not in (False, "none"))
+        allowed = frozenset(name for name in PEER_CLASSES if getattr(settings, name) not in (False, "none", "words"))
         self._allowed: frozenset[DataClass] = allowed | also
         self._peer = peer
         self._place = "this device" if side == "device" else "the cloud"
@@ -209,6 +225,8 @@ def _of_graph(settings: EgressSettings) -> str:
 
 def _of_questions(settings: EgressSettings) -> str:
     names = "; names found in passages for them (bridges = true)" if settings.bridges else ""
+    if settings.drafts == "words":
+        return f'questions and answers\' words, whose bits are counted (drafts = "words"){names}'
     if settings.drafts:
         return f"questions, answers' tokens and draft distributions (drafts = true, the default){names}"
     return f"questions and answers' tokens, no distributions (drafts = false){names}"

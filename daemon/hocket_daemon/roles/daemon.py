@@ -46,6 +46,7 @@ from ..engine.runtime.sequences import Ahead, compute_ahead
 from ..monitoring.counters import Counters, fact
 from ..monitoring.prometheus import Exporter
 from ..monitoring.status import StatusBoard
+from ..privacy.account import Account
 from ..privacy.egress import EgressSettings, Ledger, ServerPolicy
 from ..privacy.history import History, HistoryPolicy
 from ..privacy.link_switch import LinkSwitch
@@ -166,6 +167,7 @@ class Daemon:
             reader=server if self._is_remote else None,
             aggregates=self._aggregates,
             shares_drafts=self._shares_drafts,
+            account=self.open_account(),
             shares_bridges=self._shares_bridges,
             rewrites=settings.model.rewrites,
             history=self.history,
@@ -196,6 +198,10 @@ class Daemon:
 
     def open_disclosure(self) -> Disclosure | None:
         """Return the bounds on what drafts disclose to others; None where there are none."""
+        return None
+
+    def open_account(self) -> Account | None:
+        """Return the account of what this side's words disclose; None where they are not counted."""
         return None
 
     def open_gatherer(self) -> Gatherer | None:

@@ -25,6 +25,7 @@ from ..engine.opening.engines import open_model
 from ..engine.runtime.compute import Compute
 from ..graph.graph_device import GraphDevice
 from ..monitoring.counters import labelled
+from ..privacy.account import Account, Bounds
 from ..privacy.budget import PrivacyBudget
 from ..privacy.egress import TO_REMEMBER, TO_SHARE, PeerGate, ServerPolicy, fact, obstacle
 from ..privacy.link_switch import CUT, LinkSwitch
@@ -64,7 +65,7 @@ class DeviceDaemon(Daemon):
             settings,
             "device",
             parts,
-            shares_drafts=settings.egress.drafts,
+            shares_drafts=settings.egress.drafts is True,
             shares_bridges=settings.egress.bridges,
             silence_s=SILENCE_S,
             history=settings.egress.history,
@@ -136,6 +137,13 @@ class DeviceDaemon(Daemon):
             return None
         budget = PrivacyBudget(self.ledger.path, group.bits_a_day) if group.bits_a_day else None
         return Disclosure(group.most_bits, budget)
+
+    def open_account(self) -> Account | None:
+        """Return the account of [egress]; None unless words are all that leaves of drafts."""
+        egress = self._egress
+        if egress.drafts != "words":
+            return None
+        return Account(self.ledger.path, Bounds(egress.bits_a_day, egress.bits_a_document))
 
     def memory_peer(self) -> Peer | None:
         """Return the cloud as a peer for what may be asked of it while a text is composed; None without a cloud."""
@@ -246,6 +254,8 @@ class DeviceDaemon(Daemon):
         super().close()
         if self.disclosure is not None and self.disclosure.budget is not None:
             self.disclosure.budget.write()
+        if self.services.account is not None:
+            self.services.account.write()
 
     def idle(self) -> bool:
         """Tell whether no request is in progress; a text that stays open in an editor is none."""

@@ -28,6 +28,7 @@ from hocket_bus.messages import (
     Refused,
     Sources,
     Sync,
+    Unit,
 )
 
 from ...privacy.history import CLOUD
@@ -48,6 +49,7 @@ from ..settings import GroupSettings
 from .group_member import GroupMember, Patience
 from .group_summary import of_members
 
+_READERS = "group"  # who hears the answer: members, and the cloud if it takes part
 _FINDING = "?"  # takes a member's place until it is known who the members are
 
 
@@ -77,16 +79,25 @@ class GroupLeader(DraftingLeader):
     def __init__(self, services: Services, reply: Reply, terms: LeaderTerms, invited: Invited, scorer: str) -> None:
         super().__init__(services, reply, terms)
         self._invited = invited
-        # Of words it cannot be seen who steers, so a device that is to leave such a member asks for tokens alone.
-        unit = "token" if terms.guard == "leaves" else terms.unit(invited.cloud if invited.settings.cloud else None)
-        self._begin = terms.opening(scorer, unit)
+        self._begin = terms.opening(scorer, self._unit(terms))
         self._dialogue = self._new_dialogue(judges="leader", most_say=invited.settings.most_say)
-        self._drafter = Drafter(services, self._begin, self, self._dialogue, side="device")
+        account = self._new_account(_READERS)
+        self._drafter = Drafter(services, self._begin, self, self._dialogue, side="device", account=account)
         self._participants: dict[str, Participant] = {}
         self._find_by_s = inf
         self._found = False  # the cloud has said who is there
         self._looked = False
         self._warned: set[str] = set()
+
+    def _unit(self, terms: LeaderTerms) -> Unit:
+        """Return what a step is. Of words it cannot be seen who steers: who is to leave such a member asks for tokens.
+
+        Where words are counted nothing else may leave.
+        """
+        if self._services.account is not None:
+            return "word"
+        cloud = self._invited.cloud if self._invited.settings.cloud else None
+        return "token" if terms.guard == "leaves" else terms.unit(cloud)
 
     @property
     def rtt_s(self) -> float:
@@ -341,6 +352,7 @@ class GroupLeader(DraftingLeader):
     def act(self, effects: Effects) -> None:
         """Send everybody what was confirmed, and draft on; then publish it, and end."""
         finish, added = self._add(effects.confirmed)
+        self._drafter.settle(added)
         if finish is None:
             for name, message in effects.send:
                 self._send(name, message)

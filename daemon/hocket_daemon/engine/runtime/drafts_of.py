@@ -9,6 +9,7 @@ from hocket_bus.messages import Sampling, Unit
 from ..language_model import LanguageModel
 from ..sampling.drawing import Rule
 from ..sampling.heads import TokenDraft
+from ..text.counted_word import Account
 from ..text.word_tokens import WordTokens
 from ..text.words import CAP
 from .own_drafts import OwnDraft, OwnDrafts
@@ -41,12 +42,17 @@ class TokenDrafts:
         return TokenDraft(list(steps), self._mass)
 
 
-def drafts_of(model: LanguageModel, unit: Unit, sampling: Sampling, *, mass: float, ends: bool) -> OwnDrafts:
-    """Return how a side drafts in a session; `mass` and `ends` are as WordDraw has them."""
+def drafts_of(
+    model: LanguageModel, unit: Unit, sampling: Sampling, *, mass: float, ends: bool, account: Account | None = None
+) -> OwnDrafts:
+    """Return how a side drafts in a session; `mass` and `ends` are as WordDraw has them.
+
+    An `account` counts what drawn words disclose; then their noise is this side's own, not that of the seed.
+    """
     if unit == "token":
         return TokenDrafts(model, mass)
     rule = Rule(sampling.seed, sampling.temperature, sampling.top_p)
-    return WordDrafts(_words_of(model), rule, mass=mass, ends=ends)
+    return WordDrafts(_words_of(model), rule, mass=mass, ends=ends, account=account)
 
 
 def room_of(unit: Unit, sampling: Sampling) -> int:

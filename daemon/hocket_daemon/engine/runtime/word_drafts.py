@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ..sampling.drawing import Rule
 from ..sampling.heads import Contrast, Heads
+from ..text.counted_word import Account, CountedWordDraw
 from ..text.word_draw import DrawnWord, Proposal, WordDraw
 from ..text.word_tokens import WordTokens
 from ..text.words import word_of
@@ -64,14 +65,17 @@ class WordDraft:
 class WordDrafts:
     """The drafts of a session of words."""
 
-    def __init__(self, tokens: WordTokens, rule: Rule, *, mass: float, ends: bool) -> None:
-        """Prepare; `mass` and `ends` are as WordDraw has them."""
+    def __init__(
+        self, tokens: WordTokens, rule: Rule, *, mass: float, ends: bool, account: Account | None = None
+    ) -> None:
+        """Prepare; `mass` and `ends` are as WordDraw has them. An `account` counts what each word discloses."""
         self.passes = 1.5
         self.text = tokens.text
         self._tokens = tokens
         self._rule = rule
         self._mass = mass
         self._ends = ends
+        self._account = account
         self._latest = _Latest()
 
     def prepare(self) -> None:
@@ -89,5 +93,9 @@ class WordDrafts:
     def begin(self, steps: Sequence[int]) -> OwnDraft:
         """Begin the draft of the word after `steps`."""
         before = word_of(steps[-1]) if steps else None
-        draw = WordDraw(self._tokens, self._rule, len(steps), before, mass=self._mass, ends=self._ends)
-        return WordDraft(self.tokens(steps), draw, self._latest)
+        return WordDraft(self.tokens(steps), self._draw(len(steps), before), self._latest)
+
+    def _draw(self, at: int, before: bytes | None) -> WordDraw:
+        if self._account is not None:
+            return CountedWordDraw(self._tokens, self._rule, at, before, self._account, ends=self._ends)
+        return WordDraw(self._tokens, self._rule, at, before, mass=self._mass, ends=self._ends)

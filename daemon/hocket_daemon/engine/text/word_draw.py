@@ -77,7 +77,7 @@ class WordDraw:
 
     def add(self, heads: Heads, weights: Sequence[float], contrast: Contrast | None) -> DrawnWord | None:
         """Draw the next token from what follows `ids`, as `made_of` mixes rows; return the word once it has ended."""
-        ids, rows, mixed = weighed_rows(heads, list(weights), contrast)
+        ids, rows, mixed = self._mixed(heads, weights, contrast)
         if not self.ids:
             self._parts = np.array(weights or [1.0])
         chances = self._chances(ids, mixed, self._allowed)
@@ -94,15 +94,30 @@ class WordDraw:
             found = words.first_word(text)
             if found is None:
                 self._weigh(rows[:, at], float(mixed[at]))
+                self._note(rows, at, weights)
                 self._go_on(token, text, chance)
                 return None
             word = found
         if self._text and len(word) == len(self._text):
             behind = self._chances(ids, mixed, self._tokens.beginning(words.readable(word)))
             chance = float(behind.sum()) / total
+            self._note_end(rows, at, behind, weights)
         else:
             self._weigh(rows[:, at], float(mixed[at]))
+            self._note(rows, at, weights)
         return self._drawn(word, chance)
+
+    def _mixed(
+        self, heads: Heads, weights: Sequence[float], contrast: Contrast | None
+    ) -> tuple[Ids, Probabilities, Probabilities]:
+        """Return ascending ids, the rows' probabilities of them, and their mixture."""
+        return weighed_rows(heads, list(weights), contrast)
+
+    def _note(self, rows: Probabilities, at: int, weights: Sequence[float]) -> None:
+        """Take note of the token at `at`, which is part of the word: nothing is counted here."""
+
+    def _note_end(self, rows: Probabilities, at: int, behind: Probabilities, weights: Sequence[float]) -> None:
+        """Take note that the word ends before the token at `at`, which is one of those `behind` a word."""
 
     def _chances(self, ids: Ids, mixed: Probabilities, allowed: NDArray[np.bool_]) -> Probabilities:
         """Return the probabilities of the allowed tokens; all ends' together at the first that is there."""

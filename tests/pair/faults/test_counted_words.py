@@ -1,0 +1,109 @@
+"""With `drafts = "words"` the answer's words are all that leaves of drafts; their bits are counted and bounded."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from harness import WORDS, Pair, pair
+
+from hocket_bus.messages import CLASS_OF, Done, Draft, Target
+from hocket_bus.wire import decode
+from hocket_daemon.privacy.account import read
+from hocket_daemon.privacy.egress import EgressSettings
+from hocket_daemon.serving.records import decisions
+from hocket_lab.link.tap import Tap, messages
+from waiting import WAIT_S, until
+
+QUESTIONS = [" ".join(WORDS[(i * k + k) % len(WORDS)] for k in range(1, 6)) + "?" for i in range(12)]
+
+
+def start(made: Pair, **policy: float) -> Tap:
+    """A pair with a tap in the wire and a ledger."""
+    tap = made.stack.enter_context(Tap(made.endpoint("tap"), made.endpoint("cloud")))
+    for side in ("device", "cloud"):
+        made.start_retrieval(side)
+    made.start_cloud()
+    begin(made, **policy)
+    return tap
+
+
+def begin(made: Pair, **policy: float) -> None:
+    """Start the device."""
+    folder = made.folder
+    egress = EgressSettings(ledger=str(folder / "ledger"), drafts="words", **policy)
+    made.start_device(link=made.endpoint("tap"), egress=egress, decisions=str(folder / "decisions"))
+
+
+def ask(made: Pair, question: str, **options: object) -> Done:
+    """One answer of both sides, that nobody is told anything about."""
+    asked: dict[str, object] = {"max_tokens": 24, "documents": 2, "unknown": "answer", "deadline_s": WAIT_S} | options
+    stream = made.client().ask(question, **asked)  # type: ignore[arg-type]
+    answer = stream.result()
+    assert stream.notices == []
+    return answer
+
+
+def stop(made: Pair, tap: Tap) -> None:
+    """All that the device has sent is recorded, its last words, too."""
+    assert made.device is not None
+    made.device.stop()
+    until(tap.ended)
+
+
+def test_words_alone_leave_and_every_one_is_in_the_account(tiny_models: dict[str, Path]) -> None:
+    """No draft, probability or relevance: targets made of words; and the account is the sum of all answers' records."""
+    with tempfile.TemporaryDirectory(prefix="hk") as folder:
+        with pair(Path(folder), tiny_models, start=False) as made:
+            tap = start(made)
+            answers = [ask(made, question, require_cloud=True, temperature=0.7) for question in QUESTIONS]
+            stop(made, tap)
+        sent = [decode(frames) for recorded in tap.recorded() for frames in messages(recorded)]
+        records = [each.record for each in decisions.last(Path(folder) / "decisions", 100)]
+        account = read(Path(folder) / "ledger")
+    assert not [message for message in sent if isinstance(message, Draft)]
+    targets = [message for message in sent if isinstance(message, Target)]
+    assert targets
+    assert not any(target.ids for target in targets)
+    assert {CLASS_OF[type(message)] for message in sent} <= {"query", "targets", "control"}
+    recount: Counter[str] = Counter()
+    for record in records:
+        recount.update(record["disclosed_bits"])
+    assert {each.document: each.bits for each in account} == pytest.approx(dict(recount), abs=1e-6)
+    assert {each.peer for each in account} == {"cloud"}
+    assert sum(recount.values()) > 1.0
+    assert all(answer.aggregation.solo_steps == [] for answer in answers)
+
+
+def test_a_greedy_question_is_drawn_and_one_alone_is_not(tiny_models: dict[str, Path]) -> None:
+    """Words that must come have no bound, so with the cloud they are drawn; what stays here is as ever."""
+    with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
+        start(made)
+        asked = [(question, {"seed": seed, "ignore_eos": True}) for seed, question in enumerate(QUESTIONS)]
+        twice = [[ask(made, question, **options).text for _ in range(2)] for question, options in asked]
+        assert any(first != second for first, second in twice)  # noise of the seed would give the same words
+        alone = [ask(made, QUESTIONS[0], seed=7, alone=True) for _ in range(2)]
+        assert alone[0].token_ids == alone[1].token_ids
+        records = [each.record for each in decisions.last(Path(folder) / "decisions", 100)]
+    drawn = {record["unit"]: record["drawing"]["temperature"] for record in records}
+    assert drawn == {"word": 0.5, "token": 0.0}
+    assert all(("disclosed_bits" in record) == (record["unit"] == "word") for record in records)
+
+
+@pytest.mark.parametrize("bound", ["bits_a_day", "bits_a_document"])
+def test_bounds_hold_however_often_a_document_is_asked_about(tiny_models: dict[str, Path], bound: str) -> None:
+    """Over two starts: behind its bound a document says no more, and questions are answered all the same."""
+    with tempfile.TemporaryDirectory(prefix="hk") as folder:
+        with pair(Path(folder), tiny_models, start=False) as made:
+            start(made, **{bound: 2.0})
+            for _ in range(2):
+                for question in QUESTIONS:
+                    ask(made, question, require_cloud=True, ignore_eos=True)
+                assert made.device is not None
+                made.device.stop()
+                begin(made, **{bound: 2.0})
+        bits = {each.document: each.bits for each in read(Path(folder) / "ledger")}
+    assert max(bits.values()) == pytest.approx(2.0, abs=1e-3)
+    assert all(each <= 2.0 + 1e-6 for each in bits.values())

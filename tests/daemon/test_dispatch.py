@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections.abc import Callable
 from itertools import pairwise
@@ -16,6 +17,7 @@ from hocket_bus.errors import BadMessage, BadRequest, Busy, HocketError, Unavail
 from hocket_bus.messages import Ask, Dispatch, End, Failed, Hold, Message, Target
 from hocket_bus.wire import encode
 from hocket_daemon.dispatch.settings import DispatchSettings
+from hocket_daemon.privacy.disclosure_account import DisclosureAccount, DisclosureBounds
 
 Made = Callable[..., DispatchSides]
 BROKEN = HocketError("the model broke", "mend it")
@@ -338,6 +340,19 @@ def test_nothing_of_the_devices_documents_leaves_but_what_it_wrote(sides: Made) 
             assert text.encode() not in told
             assert name_of(text).encode() not in told
         assert any(isinstance(message, Target) for message in both.said) == (script == "device,3:cloud")
+
+
+def test_an_answer_whose_bits_would_have_to_be_counted_does_not_move_to_the_cloud(sides: Made) -> None:
+    """The device goes on with it, though it would pay; nothing that it wrote leaves."""
+    device = part("device", TEXTS["device"], seed=1)
+    device.services = dataclasses.replace(device.services, account=DisclosureAccount(None, DisclosureBounds()))
+    both = sides(
+        ask(max_tokens=20), script="device,3:cloud", settings=DispatchSettings(migration="overlap"), device=device
+    )
+    both.begin()
+    both.run_to_the_end()
+    assert set(both.check_tokens()) == {"device"}
+    assert not any(isinstance(message, Target) for message in both.said)
 
 
 @pytest.mark.parametrize(

@@ -125,8 +125,9 @@ def _decided(drafter: Drafter) -> Facts:
     sampling = begin.sampling
     drawing = {"temperature": sampling.temperature, "top_p": sampling.top_p, "seed": sampling.seed}
     decided = {"asked for": begin.method, "unit": begin.unit, "weights": begin.weights, "drawing": drawing}
-    bits = drafter.disclosed_bits
-    return decided if bits is None else {**decided, "disclosed_bits": bits}
+    if drafter.account is None:
+        return decided
+    return {**decided, "disclosed": [{"document": name, "bits": each} for name, each in drafter.account.spent.items()]}
 
 
 def _written(outcome: AggregationOutcome) -> Facts:

@@ -218,7 +218,7 @@ class Drafter:
         self.begin = begin
         self.dialogue = dialogue
         self._side = side
-        self._disclosure, self._account = disclosure, account
+        self._disclosure, self.account = disclosure, account
         self._compares = disclosure is not None or account is not None
         self.closed = False
         self.retrieval_s = 0.0
@@ -235,14 +235,8 @@ class Drafter:
         self._meter = PromptMeter()
         self._grounded = Grounded(services.compute, self._meter.add)
         self._decoding: _Decoding | None = None
-        self._drafts = drafts_of(
-            services.model,
-            begin.unit,
-            begin.sampling,
-            mass=begin.wire_mass,
-            ends=bool(begin.eos),
-            account=account,
-        )
+        mass, ends = begin.wire_mass, bool(begin.eos)
+        self._drafts = drafts_of(services.model, begin.unit, begin.sampling, mass=mass, ends=ends, account=account)
 
     @property
     def text(self) -> Callable[[list[int]], str]:
@@ -275,11 +269,6 @@ class Drafter:
         if self.has_read:
             return 1.0, 0.0
         return min(NEARLY_READ, self._meter.read), self._meter.left_s(self._services.compute.prompt_token_s)
-
-    @property
-    def disclosed_bits(self) -> dict[str, float] | None:
-        """The bits that the answer's words disclosed of each document; None where they are not counted."""
-        return None if self._account is None else dict(self._account.spent)
 
     @property
     def is_busy(self) -> bool:
@@ -317,14 +306,14 @@ class Drafter:
         self._lookups.close()
         self._stop_finding()
         self._grounded.close()
-        if self._account is not None:
-            self._account.close()
+        if self.account is not None:
+            self.account.close()
 
     def settle(self, confirmed: Sequence[Confirmed]) -> None:
         """Settle what words of the answer were charged, before any of them leaves."""
-        if self._account is not None:
+        if self.account is not None:
             for step in confirmed:
-                self._account.confirm(step.step, own=self.dialogue.exchange.traces[step.step].part > 0)
+                self.account.confirm(step.step, own=self.dialogue.exchange.traces[step.step].part > 0)
 
     def count(self, confirmed: Sequence[Confirmed]) -> None:
         """Count tokens of the answer in the daemon's metrics, as its side sees them."""
@@ -406,8 +395,8 @@ class Drafter:
             on_static=self._on_static,
             least=0.0 if self._compares else LEAST,
         )
-        if self._account is not None:
-            self._account.read([passage.document for passage in self.found])
+        if self.account is not None:
+            self.account.read([passage.document for passage in self.found])
         self._session.on_found()
         if not self.closed:
             self._prefill(list(map(headed, self.found)))

@@ -149,7 +149,7 @@ class AggregationMode:
 
     @property
     def _guard(self) -> Guard:
-        """What to do about a side that steers: nothing where an account bounds what it could learn."""
+        """The guard against a side that steers; none where an account counts what it learns."""
         trusts = self._settings.trust_cloud or self._services.account is not None
         return guard(trusts=trusts, shares_drafts=self._services.shares_drafts)
 

@@ -253,7 +253,10 @@ class Leader(Leading):
         """Tell whether the budget allows a move, and nobody may gain by it.
 
         A cloud that begins a sentence and gives way would hear how the device ends it: it does not get the answer back.
+        Nor does it where the bits of the device's words are counted, as those of this answer are not.
         """
+        if target == "cloud" and self._services.account is not None:
+            return False
         writer = self._own if target == "device" else self._cloud
         if writer is not None and not writer.continues:
             return False

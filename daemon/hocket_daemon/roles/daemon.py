@@ -46,7 +46,7 @@ from ..engine.runtime.sequences import Ahead, compute_ahead
 from ..monitoring.counters import Counters, fact
 from ..monitoring.prometheus import Exporter
 from ..monitoring.status import StatusBoard
-from ..privacy.account import Account
+from ..privacy.disclosure_account import DisclosureAccount
 from ..privacy.egress import EgressSettings, Ledger, ServerPolicy
 from ..privacy.history import History, HistoryPolicy
 from ..privacy.link_switch import LinkSwitch
@@ -200,7 +200,7 @@ class Daemon:
         """Return the bounds on what drafts disclose to others; None where there are none."""
         return None
 
-    def open_account(self) -> Account | None:
+    def open_account(self) -> DisclosureAccount | None:
         """Return the account of what this side's words disclose; None where they are not counted."""
         return None
 

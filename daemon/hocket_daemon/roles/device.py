@@ -25,8 +25,8 @@ from ..engine.opening.engines import open_model
 from ..engine.runtime.compute import Compute
 from ..graph.graph_device import GraphDevice
 from ..monitoring.counters import labelled
-from ..privacy.account import Account, Bounds
 from ..privacy.budget import PrivacyBudget
+from ..privacy.disclosure_account import DisclosureAccount, DisclosureBounds
 from ..privacy.egress import TO_REMEMBER, TO_SHARE, PeerGate, ServerPolicy, fact, obstacle
 from ..privacy.link_switch import CUT, LinkSwitch
 from ..profiling.decode_times import link_fact, network_facts
@@ -138,12 +138,12 @@ class DeviceDaemon(Daemon):
         budget = PrivacyBudget(self.ledger.path, group.bits_a_day) if group.bits_a_day else None
         return Disclosure(group.most_bits, budget)
 
-    def open_account(self) -> Account | None:
+    def open_account(self) -> DisclosureAccount | None:
         """Return the account of [egress]; None unless words are all that leaves of drafts."""
         egress = self._egress
         if egress.drafts != "words":
             return None
-        return Account(self.ledger.path, Bounds(egress.bits_a_day, egress.bits_a_document))
+        return DisclosureAccount(self.ledger.path, DisclosureBounds(egress.bits_a_day, egress.bits_a_document))
 
     def memory_peer(self) -> Peer | None:
         """Return the cloud as a peer for what may be asked of it while a text is composed; None without a cloud."""

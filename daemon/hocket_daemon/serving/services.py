@@ -13,7 +13,7 @@ from ..engine.reading import Reading
 from ..engine.runtime.compute import Compute
 from ..engine.text.words import LAW
 from ..monitoring.counters import Counters
-from ..privacy.account import Account
+from ..privacy.disclosure_account import DisclosureAccount
 from ..privacy.history import History
 from ..profiling.profiler import Profiler
 from .admission import Admission
@@ -40,7 +40,9 @@ class Services:
     aggregates: bool = True  # its model tells distributions
     first_tokens: FirstTokens = field(default_factory=FirstTokens)
     shares_drafts: bool = True  # this side's distributions may leave it
-    account: Account | None = None  # of the bits that this side's words disclose, where nothing else of its drafts may
+    account: DisclosureAccount | None = (
+        None  # of the bits that this side's words disclose, where nothing else of its drafts may
+    )
     shares_bridges: bool = False  # names that it found may leave it
     rewrites: bool = False  # a question that refers to others before it is written again by its model
     history: History = field(default_factory=History)  # which turns were read elsewhere

@@ -17,13 +17,13 @@ from hocket_bus.errors import Unavailable
 
 from ..engine.sampling.capped import Law, capped, charge
 from ..engine.sampling.heads import Probabilities
-from ..privacy.account import Account
+from ..privacy.disclosure_account import DisclosureAccount
 
 
 class SessionAccount:
     """The account of a session. Words are drawn on the compute thread, and confirmed on the main thread."""
 
-    def __init__(self, account: Account, peer: str) -> None:
+    def __init__(self, account: DisclosureAccount, peer: str) -> None:
         """Begin; `peer` is who hears the answer."""
         self.spent: dict[str, float] = defaultdict(float)  # bits of each document that left with this answer
         self._account, self._peer = account, peer

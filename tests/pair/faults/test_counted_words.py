@@ -11,7 +11,7 @@ from harness import WORDS, Pair, pair
 
 from hocket_bus.messages import CLASS_OF, Done, Draft, Target
 from hocket_bus.wire import decode
-from hocket_daemon.privacy.account import read
+from hocket_daemon.privacy.disclosure_account import read
 from hocket_daemon.privacy.egress import EgressSettings
 from hocket_daemon.serving.records import decisions
 from hocket_lab.link.tap import Tap, messages
@@ -70,7 +70,7 @@ def test_words_alone_leave_and_every_one_is_in_the_account(tiny_models: dict[str
     assert {CLASS_OF[type(message)] for message in sent} <= {"query", "targets", "control"}
     recount: Counter[str] = Counter()
     for record in records:
-        recount.update(record["disclosed_bits"])
+        recount.update({each["document"]: each["bits"] for each in record["disclosed"]})
     assert {each.document: each.bits for each in account} == pytest.approx(dict(recount), abs=1e-6)
     assert {each.peer for each in account} == {"cloud"}
     assert sum(recount.values()) > 1.0
@@ -89,7 +89,7 @@ def test_a_greedy_question_is_drawn_and_one_alone_is_not(tiny_models: dict[str, 
         records = [each.record for each in decisions.last(Path(folder) / "decisions", 100)]
     drawn = {record["unit"]: record["drawing"]["temperature"] for record in records}
     assert drawn == {"word": 0.5, "token": 0.0}
-    assert all(("disclosed_bits" in record) == (record["unit"] == "word") for record in records)
+    assert all(("disclosed" in record) == (record["unit"] == "word") for record in records)
 
 
 @pytest.mark.parametrize("bound", ["bits_a_day", "bits_a_document"])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hocket_daemon.privacy.disclosure_account import DisclosureAccount, DisclosureBounds, today
 from hocket_daemon.privacy.egress import Ledger
 from hocket_daemon.serving.records.decisions import Decisions
 from hocket_tools.main import run
@@ -81,3 +82,31 @@ def test_what_cannot_be_read_is_said_in_one_line(tmp_path: Path, capsys: pytest.
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert "name the file of [egress] ledger" in error
+
+
+def test_the_bits_of_documents_are_those_of_the_account(ledger: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of today and ever, by peer; the most disclosed first, and what is not counted is named."""
+    by_document = ["audit", "--ledger", str(ledger), "--by", "document"]
+    assert run(by_document) == 0
+    assert 'drafts = "words"' in capsys.readouterr().out
+    days = iter(["2026-01-01", today(), today()])
+    account = DisclosureAccount(ledger, DisclosureBounds(), lambda: day)
+    for peer, bits in (
+        ("cloud", {"lease.md": 3.0}),
+        ("cloud", {"lease.md": 1.0, "list.md": 9.5}),
+        ("group", {"lease.md": 2.0}),
+    ):
+        day = next(days)
+        account.charge(peer, bits)
+    account.write()
+    assert run([*by_document, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["rows"] == [
+        {"document": "list.md", "today": 9.5, "total": 9.5, "peers": {"cloud": 9.5}, "last": today()},
+        {"document": "lease.md", "today": 3.0, "total": 6.0, "peers": {"cloud": 4.0, "group": 2.0}, "last": today()},
+    ]
+    assert "questions" in found["not_counted"]
+    assert run(by_document) == 0
+    shown = capsys.readouterr().out
+    assert "lease.md" in shown
+    assert "Not counted" in shown

@@ -9,7 +9,7 @@ from hocket_bus.messages import Sampling, Unit
 from ..language_model import LanguageModel
 from ..sampling.drawing import Rule
 from ..sampling.heads import TokenDraft
-from ..text.counted_word import Account
+from ..text.counted_word import WordMeter
 from ..text.word_tokens import WordTokens
 from ..text.words import CAP
 from .own_drafts import OwnDraft, OwnDrafts
@@ -43,7 +43,7 @@ class TokenDrafts:
 
 
 def drafts_of(
-    model: LanguageModel, unit: Unit, sampling: Sampling, *, mass: float, ends: bool, account: Account | None = None
+    model: LanguageModel, unit: Unit, sampling: Sampling, *, mass: float, ends: bool, account: WordMeter | None = None
 ) -> OwnDrafts:
     """Return how a side drafts in a session; `mass` and `ends` are as WordDraw has them.
 

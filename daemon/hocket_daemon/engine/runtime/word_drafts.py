@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..sampling.drawing import Rule
 from ..sampling.heads import Contrast, Heads
-from ..text.counted_word import Account, CountedWordDraw
+from ..text.counted_word import CountedWordDraw, WordMeter
 from ..text.word_draw import DrawnWord, Proposal, WordDraw
 from ..text.word_tokens import WordTokens
 from ..text.words import word_of
@@ -66,7 +66,7 @@ class WordDrafts:
     """The drafts of a session of words."""
 
     def __init__(
-        self, tokens: WordTokens, rule: Rule, *, mass: float, ends: bool, account: Account | None = None
+        self, tokens: WordTokens, rule: Rule, *, mass: float, ends: bool, account: WordMeter | None = None
     ) -> None:
         """Prepare; `mass` and `ends` are as WordDraw has them. An `account` counts what each word discloses."""
         self.passes = 1.5

@@ -28,8 +28,8 @@ def secret_uniform() -> float:
     return secrets.randbits(53) * 2.0**-53
 
 
-class Account(Protocol):
-    """What counts the bits of a session's drafts, by document."""
+class WordMeter(Protocol):
+    """The account of the bits that a session's drafts disclose, by document."""
 
     def begin(self, step: int) -> None:
         """Begin the draft of a step: earlier ones of it, and of those behind it, are void."""
@@ -50,7 +50,7 @@ class CountedWordDraw(WordDraw):
         rule: Rule,
         at: int,
         before: bytes | None,
-        account: Account,
+        account: WordMeter,
         *,
         ends: bool,
         uniform: Callable[[], float] = secret_uniform,

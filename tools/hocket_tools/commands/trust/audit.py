@@ -12,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from hocket_daemon.privacy.egress import Entry
 
-By = Literal["day", "peer", "session", "key"]
+By = Literal["day", "peer", "session", "key", "document"]
 NONE = "-"  # what belongs to no session, or to one of no key
 
 
@@ -23,7 +23,13 @@ def register(app: typer.Typer) -> None:
 
 def audit(
     *,
-    by: Annotated[By, typer.Option(help="One row per day, per peer, per session, or per key of a person.")] = "day",
+    by: Annotated[
+        By,
+        typer.Option(
+            help="One row per day, per peer, per session, or per key of a person; or per document, with the bits that "
+            'answers disclosed of it ([egress] drafts = "words").'
+        ),
+    ] = "day",
     ledger: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Ledger to read; default: the one that device.toml names.")
     ] = None,
@@ -37,12 +43,16 @@ def audit(
     """
     from hocket_daemon.privacy.egress import read
     from hocket_tools import console
+    from hocket_tools.commands.trust.documents_audit import audit_documents
     from hocket_tools.pair.home import Home
 
     if ledger and by == "key":
         raise typer.BadParameter("a ledger file has no keys: leave out --ledger", param_hint="--by")
     path = ledger or Home.find(home).ledger()
     entries = _named(ledger) if ledger else read(path)
+    if by == "document":
+        audit_documents(path, json_object=json_object)
+        return
     if by == "key":
         keys = _keys(Home.find(home).decisions("device"))
         rows = _sums((keys.get(each.session, NONE), each) for each in entries)

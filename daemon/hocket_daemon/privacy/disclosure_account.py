@@ -33,7 +33,7 @@ def today() -> str:
     return time.strftime("%Y-%m-%d")
 
 
-class Bounds(NamedTuple):
+class DisclosureBounds(NamedTuple):
     """The most bits that may leave of each document, in a day and ever; 0: no bound."""
 
     a_day: float = 0.0
@@ -57,10 +57,10 @@ class Charged(NamedTuple):
     document: str
 
 
-class Account:
+class DisclosureAccount:
     """The bits of every document; from any thread."""
 
-    def __init__(self, path: Path | None, bounds: Bounds, day: Callable[[], str] = today) -> None:
+    def __init__(self, path: Path | None, bounds: DisclosureBounds, day: Callable[[], str] = today) -> None:
         """Read what was disclosed from `path`, the ledger's file; None: it is known only until the daemon ends.
 
         Raises Unavailable where the file cannot be read: an empty one in its place would allow everything anew.

@@ -12,12 +12,12 @@ import pytest
 
 from hocket_bus.errors import Unavailable
 from hocket_daemon.engine.sampling.capped import capped
-from hocket_daemon.privacy.account import RESERVE_BITS, Account, Bounds, read
+from hocket_daemon.privacy.disclosure_account import RESERVE_BITS, DisclosureAccount, DisclosureBounds, read
 from hocket_daemon.privacy.egress import Ledger
 from hocket_daemon.privacy.history import History
 from hocket_daemon.serving.session_account import SessionAccount
 
-BOUNDS = Bounds(a_day=20.0, a_document=50.0)
+BOUNDS = DisclosureBounds(a_day=20.0, a_document=50.0)
 
 
 class Day:
@@ -33,14 +33,14 @@ class Day:
 def test_bounds_hold_over_days_peers_and_restarts_with_kills(tmp_path: Path) -> None:
     """A document never says more in a day, or ever, than its bounds, whoever asks and whatever dies in between."""
     draws, day, file = random.Random(5), Day(), tmp_path / "ledger"
-    account, said, of_day = Account(file, BOUNDS, day), 0.0, 0.0
+    account, said, of_day = DisclosureAccount(file, BOUNDS, day), 0.0, 0.0
     for _ in range(2_000):
         if draws.random() < 0.02:
             day.number, of_day = day.number + 1, 0.0
         if draws.random() < 0.05:
             if draws.random() < 0.5:
                 account.write()
-            account = Account(file, BOUNDS, day)
+            account = DisclosureAccount(file, BOUNDS, day)
         bits = min(draws.random() * 3, account.left("letter"))
         account.charge(draws.choice(["cloud", "group"]), {"letter": bits})
         if draws.random() < 0.3:
@@ -54,7 +54,7 @@ def test_bounds_hold_over_days_peers_and_restarts_with_kills(tmp_path: Path) -> 
 def test_what_is_written_is_what_was_charged(tmp_path: Path) -> None:
     """By day, peer and document, and equal to a recount; before it is written, the file has more, and never less."""
     draws, file, day = random.Random(6), tmp_path / "ledger", Day()
-    account, counted = Account(file, Bounds(), day), dict[tuple[str, str, str], float]()
+    account, counted = DisclosureAccount(file, DisclosureBounds(), day), dict[tuple[str, str, str], float]()
     for _ in range(300):
         day.number += draws.random() < 0.05
         peer, name, bits = draws.choice(["cloud", "group"]), draws.choice("abc"), draws.random()
@@ -67,12 +67,12 @@ def test_what_is_written_is_what_was_charged(tmp_path: Path) -> None:
         assert all(filed[key] >= bits - 1e-9 for key, bits in counted.items() if bits)
     account.write()
     assert {each[:3]: each.bits for each in read(file)} == pytest.approx(counted)
-    assert Account(file, Bounds(), day).left("a") == inf
+    assert DisclosureAccount(file, DisclosureBounds(), day).left("a") == inf
 
 
 def test_without_a_file_it_counts_until_it_ends() -> None:
     """And bounds hold as long."""
-    account = Account(None, Bounds(a_day=4.0))
+    account = DisclosureAccount(None, DisclosureBounds(a_day=4.0))
     account.charge("cloud", {"a": 3.0})
     account.write()
     assert account.left("a") == pytest.approx(1.0)
@@ -86,7 +86,7 @@ def test_the_ledgers_file_holds_it_beside_the_rest(tmp_path: Path) -> None:
     ledger.count("cloud", "", "query", 5)
     ledger.write()
     assert read(file) == []
-    account = Account(file, BOUNDS)
+    account = DisclosureAccount(file, BOUNDS)
     account.charge("cloud", {"a": 1.0})
     ledger.count("cloud", "", "query", 5)
     ledger.write()
@@ -98,7 +98,7 @@ def test_the_ledgers_file_holds_it_beside_the_rest(tmp_path: Path) -> None:
 def test_what_cannot_be_written_down_is_not_said(tmp_path: Path) -> None:
     """The charge fails before a word leaves, and nothing is charged; a broken file does not become an empty one."""
     (tmp_path / "ledger").mkdir()
-    account = Account(None, BOUNDS)
+    account = DisclosureAccount(None, BOUNDS)
     account._path = tmp_path / "ledger"
     with pytest.raises(Unavailable, match="cannot be written"):
         account.charge("cloud", {"a": 1.0})
@@ -106,7 +106,7 @@ def test_what_cannot_be_written_down_is_not_said(tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.write_bytes(b"no database at all, but long enough to be one" * 30)
     with pytest.raises(Unavailable, match="cannot be read"):
-        Account(broken, BOUNDS)
+        DisclosureAccount(broken, BOUNDS)
     with pytest.raises((Unavailable, sqlite3.Error)):
         read(broken)
 
@@ -119,7 +119,7 @@ def rows(bits: float) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg
 
 def test_only_what_becomes_part_of_the_answer_stays_charged() -> None:
     """What another side's word replaced, what was thrown away, and what was drawn behind the end is given back."""
-    account = Account(None, Bounds(a_day=100.0))
+    account = DisclosureAccount(None, DisclosureBounds(a_day=100.0))
     session = SessionAccount(account, "cloud")
     assert session.read(["letter"]) == []
     law, alone = rows(np.inf)
@@ -140,7 +140,7 @@ def test_only_what_becomes_part_of_the_answer_stays_charged() -> None:
 
 def test_a_document_without_bits_says_nothing_and_is_named() -> None:
     """Its row is the question's alone."""
-    account = Account(None, Bounds(a_day=3.0))
+    account = DisclosureAccount(None, DisclosureBounds(a_day=3.0))
     session = SessionAccount(account, "cloud")
     session.read(["letter"])
     law, alone = rows(np.inf)

@@ -1,0 +1,72 @@
+"""`hocket audit --by document`: how many bits of each document the words of answers disclosed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from hocket_daemon.privacy.disclosure_account import Disclosed
+
+NOT_COUNTED = (
+    "Not counted: your questions, how much each side's passages weigh, lengths and times, earlier turns that [egress] "
+    "history sends, and what the cloud reads of an answer of --mode dispatch if the device fails while it writes it."
+)
+NOTHING = 'nothing is counted yet; bits are counted with drafts = "words" under [egress] of device.toml'
+
+
+class DocumentBits(NamedTuple):
+    """The bits that were disclosed of a document: today, ever, by peer, and the last day."""
+
+    document: str
+    today: float
+    total: float
+    peers: dict[str, float]
+    last: str
+
+
+def audit_documents(path: Path, *, json_object: bool) -> None:
+    """Print the account in the ledger at `path`. Raises Unavailable."""
+    import typer
+
+    from hocket_daemon.privacy.disclosure_account import read, today
+    from hocket_tools import console
+
+    rows = summed(read(path), today())
+    if json_object:
+        console.print_json({"ledger": path, "rows": [row._asdict() for row in rows], "not_counted": NOT_COUNTED})
+    elif rows:
+        _show(rows)
+        typer.echo(NOT_COUNTED)
+    else:
+        typer.echo(NOTHING)
+
+
+def summed(entries: Iterable[Disclosed], day: str) -> list[DocumentBits]:
+    """Return each document's sums, the most disclosed first; `day` is today."""
+    rows = dict[str, DocumentBits]()
+    for each in entries:
+        row = rows.get(each.document, DocumentBits(each.document, 0.0, 0.0, {}, each.day))
+        peers = row.peers | {each.peer: row.peers.get(each.peer, 0.0) + each.bits}
+        of_today = row.today + each.bits * (each.day == day)
+        rows[each.document] = DocumentBits(each.document, of_today, row.total + each.bits, peers, each.day)
+    return sorted(rows.values(), key=lambda row: (-row.total, row.document))
+
+
+def _show(rows: Iterable[DocumentBits]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from hocket_tools import console
+
+    table = Table("document", box=None, pad_edge=False)
+    for name in ("bits today", "bits in all"):
+        table.add_column(name, justify="right")
+    for name in ("learnt by", "last"):
+        table.add_column(name)
+    for row in rows:
+        peers = ", ".join(f"{peer} {bits:.1f}" for peer, bits in row.peers.items())
+        document = Text(console.one_line(row.document))
+        table.add_row(document, f"{row.today:.1f}", f"{row.total:.1f}", Text(console.one_line(peers)), row.last)
+    console.out().print(table)

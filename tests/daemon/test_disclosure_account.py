@@ -121,7 +121,7 @@ def test_only_what_becomes_part_of_the_answer_stays_charged() -> None:
     """What another side's word replaced, what was thrown away, and what was drawn behind the end is given back."""
     account = DisclosureAccount(None, DisclosureBounds(a_day=100.0))
     session = SessionAccount(account, "cloud")
-    assert session.read(["letter"]) == []
+    session.read(["letter"])
     law, alone = rows(np.inf)
     for step in range(5):
         session.begin(step)
@@ -144,8 +144,10 @@ def test_a_document_without_bits_says_nothing_and_is_named() -> None:
     session = SessionAccount(account, "cloud")
     session.read(["letter"])
     law, alone = rows(np.inf)
+    assert session.exhausted == []
     first = session.capped(law, alone)
     assert first[0, 0] == pytest.approx(2.0**3 * alone[0], rel=1e-6)
     session.charge(0, first[:, 0], float(alone[0]), [1.0])
     assert account.left("letter") == pytest.approx(0.0, abs=1e-6)
     assert session.capped(law, alone)[0] == pytest.approx(alone, abs=1e-6)
+    assert session.exhausted == ["letter"]

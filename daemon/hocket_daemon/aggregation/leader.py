@@ -153,6 +153,14 @@ class DraftingLeader(Leading, ABC):
         account = self._services.account if self._begin.unit == "word" else None
         return SessionAccount(account, reader) if account is not None else None
 
+    def _tell_exhausted(self) -> None:
+        """Tell the reader which documents were found and may say nothing more to the others."""
+        for name in self._drafter.account.exhausted if self._drafter.account is not None else ():
+            self._reply.notice(
+                f"{name} has disclosed as many bits as it may, so it says nothing in this answer: ask with --alone, or "
+                "raise bits_a_day or bits_a_document under [egress]"
+            )
+
     def _end_message(self, reason: str) -> End:
         return End(session=self.id, reason=reason, tokens=len(self._steps))
 
@@ -237,6 +245,7 @@ class Leader(DraftingLeader):
     def on_read(self) -> None:
         """Report that the question is read; tell the reader of a side without documents."""
         self._reply.read(places_of(self._services.side, self._drafter.found), left_out(self._drafter.passages))
+        self._tell_exhausted()
         self._look()
         if self.closed:
             return

@@ -79,6 +79,11 @@ class DisclosureAccount:
         with self._lock:
             return self._left(document)
 
+    def entries(self) -> list[Disclosed]:
+        """Return what was charged until now."""
+        with self._lock:
+            return [Disclosed(*key, bits) for key, bits in self._bits.items()]
+
     def charge(self, peer: str, bits: Mapping[str, float]) -> str:
         """Charge each document so many bits, which are within what is left; return the day of the charge.
 

@@ -40,9 +40,7 @@ class Services:
     aggregates: bool = True  # its model tells distributions
     first_tokens: FirstTokens = field(default_factory=FirstTokens)
     shares_drafts: bool = True  # this side's distributions may leave it
-    account: DisclosureAccount | None = (
-        None  # of the bits that this side's words disclose, where nothing else of its drafts may
-    )
+    account: DisclosureAccount | None = None  # of its words' bits, where nothing else of its drafts may leave
     shares_bridges: bool = False  # names that it found may leave it
     rewrites: bool = False  # a question that refers to others before it is written again by its model
     history: History = field(default_factory=History)  # which turns were read elsewhere

@@ -19,6 +19,8 @@ from ..engine.sampling.capped import Law, capped, charge
 from ..engine.sampling.heads import Probabilities
 from ..privacy.disclosure_account import DisclosureAccount
 
+_NEXT_TO_NOTHING = 0.01  # of a bit
+
 
 class SessionAccount:
     """The account of a session. Words are drawn on the compute thread, and confirmed on the main thread."""
@@ -32,10 +34,14 @@ class SessionAccount:
         self._pending: dict[int, list[tuple[str, dict[str, float]]]] = {}  # by step, with the day
         self._closed = False
 
-    def read(self, documents: Sequence[str]) -> list[str]:
-        """Note the documents of the rows, before anything is drawn; return those that have no bits left."""
+    def read(self, documents: Sequence[str]) -> None:
+        """Note the documents of the rows, before anything is drawn."""
         self._documents = list(documents)
-        return [name for name in dict.fromkeys(documents) if self._account.left(name) <= 0]
+
+    @property
+    def exhausted(self) -> list[str]:
+        """The documents that were read and may disclose no more."""
+        return [name for name in dict.fromkeys(self._documents) if self._account.left(name) < _NEXT_TO_NOTHING]
 
     def begin(self, step: int) -> None:
         """Begin the draft of a step: earlier ones of it, and of those behind it, are void."""

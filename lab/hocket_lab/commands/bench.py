@@ -171,6 +171,10 @@ BENCHMARKS = {  # what each measures, and an example of its options
         "What of private documents reaches the cloud, with drafts and without, read off the wire.",
         "--json privacy.json",
     ),
+    "attacker": (
+        "What somebody learns of secrets in documents who knows all else, beside the bits that were counted.",
+        "--model smollm2 --json attacker.json",
+    ),
     "lies": (
         "What a cloud that lies hears of private facts, and how often an honest one is taken for one.",
         "--model FOLDER --data FOLDER --json lies.json",

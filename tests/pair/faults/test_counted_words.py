@@ -38,12 +38,17 @@ def begin(made: Pair, **policy: float) -> None:
 
 
 def ask(made: Pair, question: str, **options: object) -> Done:
-    """One answer of both sides, that nobody is told anything about."""
+    """One answer of both sides."""
+    answer, notices = ask_and_listen(made, question, **options)
+    assert notices == []
+    return answer
+
+
+def ask_and_listen(made: Pair, question: str, **options: object) -> tuple[Done, list[str]]:
+    """One answer of both sides, and what its reader is told beside it."""
     asked: dict[str, object] = {"max_tokens": 24, "documents": 2, "unknown": "answer", "deadline_s": WAIT_S} | options
     stream = made.client().ask(question, **asked)  # type: ignore[arg-type]
-    answer = stream.result()
-    assert stream.notices == []
-    return answer
+    return stream.result(), stream.notices
 
 
 def stop(made: Pair, tap: Tap) -> None:
@@ -99,8 +104,10 @@ def test_bounds_hold_however_often_a_document_is_asked_about(tiny_models: dict[s
         with pair(Path(folder), tiny_models, start=False) as made:
             start(made, **{bound: 2.0})
             for _ in range(2):
+                told = set[str]()
                 for question in QUESTIONS:
-                    ask(made, question, require_cloud=True, ignore_eos=True)
+                    told.update(ask_and_listen(made, question, require_cloud=True, ignore_eos=True)[1])
+                assert any("has disclosed as many bits as it may" in line for line in told)
                 assert made.device is not None
                 made.device.stop()
                 begin(made, **{bound: 2.0})

@@ -228,6 +228,7 @@ class GroupLeader(DraftingLeader):
     def on_read(self) -> None:
         """Report to the reader that the question is read here, and go on."""
         self._reply.read(places_of(self._services.side, self._drafter.found), left_out(self._drafter.passages))
+        self._tell_exhausted()
         self._changed()
 
     def receive(self, message: Message) -> None:

@@ -74,6 +74,7 @@ TRIALS = (  # the slow ones first
         (WIKITEXT, SQUAD, "lihua_world"),
     ),
     Trial("dialogues --answers 1 --model bundled --max-tokens 4"),
+    Trial("attacker --secrets 1 --values 1 --questions 1 --words 4 --bits 4"),
     Trial("reading --model bundled --words 64 --passages 2 --questions 1 --max-tokens 4"),
     Trial(
         "words --device bundled --cloud bundled --squad 2 --two-sided 0 --nq 0 --max-tokens 4", (SQUAD, "lihua_world")

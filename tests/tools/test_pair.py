@@ -451,7 +451,7 @@ def test_what_leaves_is_said_at_up_in_status_and_counted(home: Home, capsys: pyt
     where = ["--home", str(home.at)]
     for command in ("up", "status"):
         assert run([command, *where]) == 0
-        assert "draft distributions (drafts = true, the default)" in capsys.readouterr().out
+        assert "draft distributions, or words (drafts = true, the default)" in capsys.readouterr().out
     assert run(["audit", *where, "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["rows"]
     assert row["total"] == sum(row["bytes"].values()) > 0

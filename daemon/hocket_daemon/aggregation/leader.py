@@ -253,7 +253,7 @@ class Leader(DraftingLeader):
             self._check_documents(self._known.ready)
         elif self._begin.documents and not self._drafter.documents:
             missing = found_in(self.within) if self.within else "no documents are ingested on this side"
-            self._reply.notice(f"{missing}: only the cloud's are used (η = 0)")
+            self._reply.notice(f"{missing}: only the cloud's are used, if it has any (η = 0)")
         else:
             self._agree()
 

@@ -228,7 +228,7 @@ def _of_questions(settings: EgressSettings) -> str:
     if settings.drafts == "words":
         return f'questions and answers\' words, whose bits are counted (drafts = "words"){names}'
     if settings.drafts:
-        return f"questions, answers' tokens and draft distributions (drafts = true, the default){names}"
+        return f"questions, answers' tokens and draft distributions, or words (drafts = true, the default){names}"
     return f"questions and answers' tokens, no distributions (drafts = false){names}"
 
 

@@ -240,7 +240,7 @@ class RetrievalClient:
         """End requests that have waited too long, and repeat those that the retrieval daemon could not answer yet."""
         for lookup in list(self._lookups.values()):
             if now >= lookup.deadline_s:
-                missing = Unavailable(f"{self._where} does not answer", "start it: hocket retrieval --config FILE")
+                missing = Unavailable(f"{self._where} does not answer", "start it: hocket up, or its service")
                 self._end(lookup, lookup.reason or missing)
             elif now >= lookup.again_s:
                 lookup.again_s = inf

@@ -58,6 +58,7 @@ class Settings:
     )
     documents: Annotated[int, Option("Passages a side.", min=1)] = DOCUMENTS
     max_tokens: Annotated[int, Option("Longest answer: so many tokens, or words.", min=1)] = 32
+    bits: Annotated[Sequence[float], Option("Bounds for a device that counts its words' bits; 0: none.", min=0)] = ()
     temperature: Annotated[float, Option("0 is greedy; above it, top-p is the client's default.", min=0)] = TEMPERATURE
     seed: Annotated[int, Option("Chooses the questions, and what is drawn.", min=0)] = 0
 
@@ -81,7 +82,7 @@ def _measure(report: Report, asked: Sequence[Question], settings: Settings) -> N
     with tempfile.TemporaryDirectory(prefix="hocket-") as folder, ExitStack() as stack:
         models = [_model(name, Path(folder), settings, stack) for name in (settings.device, settings.cloud)]
         same = models[0].fingerprint == models[1].fingerprint
-        who = (DEVICE, CLOUD, WORDS, TOKENS) if same else (DEVICE, CLOUD, WORDS)
+        who = (DEVICE, CLOUD, WORDS, *([TOKENS] if same else []), *map(counted, settings.bits))
         asking = _Asking(models, settings)
         with Progress(console=console.err()) as progress:
             bar = progress.add_task("words", total=len(asked) * len(who))
@@ -118,12 +119,13 @@ class _Asking:
         )
         seed, warmth, most = settings.seed + at, settings.temperature, settings.max_tokens
         sampling = Sampling(seed=seed, temperature=warmth, top_p=TOP_P, max_tokens=most)
+        bounds = {counted(bits): bits for bits in settings.bits}
+        words = ByWords(self._models, scores, settings.weights, self._aggregation, bounds.get(who))
         began_s = time.monotonic()
         if who == TOKENS:
             text = self._by_tokens(Asked(question.of, question.text, device, cloud), sampling)
         else:
             both = (device if who != CLOUD else (), cloud if who != DEVICE else ())
-            words = ByWords(self._models, scores, settings.weights, self._aggregation)
             text = b"".join(words.answer(question.text, both, sampling)).decode("utf-8", "replace")
         return {
             "id": at,
@@ -132,6 +134,7 @@ class _Asking:
             "contains": all(contains(text, part.answers) for part in question.parts),
             "bytes": len(text.encode()),
             "seconds": time.monotonic() - began_s,
+            "disclosed": words.disclosed if who in bounds else None,
             "question": question.text,
             "text": text.strip(),
         }
@@ -148,7 +151,7 @@ def summary(rows: Sequence[Row]) -> list[Row]:
     found: list[Row] = []
     for of in (*SETS, "all"):
         mine = [row for row in rows if of in ("all", row["set"])]
-        for who in (DEVICE, CLOUD, EITHER, WORDS, TOKENS):
+        for who in (DEVICE, CLOUD, EITHER, WORDS, TOKENS, *_counted(rows)):
             right = [float(value) for value in _right(mine, who).values()]
             if right:
                 low, high = bootstrap(right)
@@ -156,6 +159,15 @@ def summary(rows: Sequence[Row]) -> list[Row]:
                     {"set": of, "who": who, "n": len(right), "contains": fmean(right), "low": low, "high": high}
                 )
     return found
+
+
+def counted(bits: float) -> str:
+    """Return the name of a pair whose device counts its words' bits, within a bound for each passage; 0: none."""
+    return f"words within {bits:g} bits" if bits else "words, counted"
+
+
+def _counted(rows: Sequence[Row]) -> list[str]:
+    return [who for who in dict.fromkeys(str(row["who"]) for row in rows) if who not in (DEVICE, CLOUD, WORDS, TOKENS)]
 
 
 def _right(rows: Sequence[Row], who: str) -> dict[object, bool]:

@@ -449,7 +449,11 @@ REMEDY = "run: hocket ingest --side device PATH"
 @pytest.mark.parametrize(
     ("device", "cloud", "notice"),
     [
-        ([], TEXTS["cloud"], "no documents are ingested on this side: only the cloud's are used, if it has any (η = 0)"),
+        (
+            [],
+            TEXTS["cloud"],
+            "no documents are ingested on this side: only the cloud's are used, if it has any (η = 0)",
+        ),
         (TEXTS["device"], [], "the cloud has no documents; answering alone"),
         ([], [], f"{OWN} either side: {REMEDY}"),
     ],

@@ -55,6 +55,7 @@ from .leader_terms import (
     STEERED,
     UNGUARDED,
     LeaderTerms,
+    exhausted_lines,
     found_in,
     nothing_found,
     options_of,
@@ -153,14 +154,6 @@ class DraftingLeader(Leading, ABC):
         account = self._services.account if self._begin.unit == "word" else None
         return SessionAccount(account, reader) if account is not None else None
 
-    def _tell_exhausted(self) -> None:
-        """Tell the reader which documents were found and may say nothing more to the others."""
-        for name in self._drafter.account.exhausted if self._drafter.account is not None else ():
-            self._reply.notice(
-                f"{name} has disclosed as many bits as it may, so it says nothing in this answer: ask with --alone, or "
-                "raise bits_a_day or bits_a_document under [egress]"
-            )
-
     def _end_message(self, reason: str) -> End:
         return End(session=self.id, reason=reason, tokens=len(self._steps))
 
@@ -245,7 +238,8 @@ class Leader(DraftingLeader):
     def on_read(self) -> None:
         """Report that the question is read; tell the reader of a side without documents."""
         self._reply.read(places_of(self._services.side, self._drafter.found), left_out(self._drafter.passages))
-        self._tell_exhausted()
+        for line in exhausted_lines(self._drafter.account):
+            self._reply.notice(line)
         self._look()
         if self.closed:
             return
@@ -253,7 +247,7 @@ class Leader(DraftingLeader):
             self._check_documents(self._known.ready)
         elif self._begin.documents and not self._drafter.documents:
             missing = found_in(self.within) if self.within else "no documents are ingested on this side"
-            self._reply.notice(f"{missing}: only the cloud's are used, if it has any (η = 0)")
+            self._reply.notice(f"{missing}: only the cloud's are used, if any (η = 0)")
         else:
             self._agree()
 
@@ -271,11 +265,10 @@ class Leader(DraftingLeader):
     def _open(self, scorer: str) -> None:
         self._begin = self._terms.opening(scorer, self._terms.unit(self._peer))
         self._sessions.append(self.id.hex())
-        terms = self._terms
-        services = self._services
+        terms, services = self._terms, self._services
         self._dialogue = self._new_dialogue()
-        account = self._new_account(CLOUD)
-        self._drafter = Drafter(services, self._begin, self, self._dialogue, side=services.side, account=account)
+        account, side = self._new_account(CLOUD), services.side
+        self._drafter = Drafter(services, self._begin, self, self._dialogue, side=side, account=account)
         self._waits_for_names = services.shares_bridges and self._begin.documents > 0
         self._known = _Known()
         self._evidence = Evidence(self._begin, terms.min_evidence)

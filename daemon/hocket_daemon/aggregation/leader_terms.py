@@ -9,6 +9,7 @@ from hocket_bus.errors import Unavailable
 from hocket_bus.messages import AggregationOptions, Ask, Begin, Ready, Side, Unit
 
 from ..serving.mode import Peer
+from ..serving.session_account import SessionAccount
 from .exchange.schedule import Scheduler
 from .partner import Waits
 from .steering import Guard
@@ -58,6 +59,16 @@ def nothing_found(side: Side, ready: Ready | None, within: Sequence[str]) -> Una
         return Unavailable(found_in(within), "name another folder, or search all documents")
     where = "on either side" if ready is not None and ready.documents == 0 else f"on the {side}"
     return Unavailable(f"no documents are ingested {where}", f"run: hocket ingest --side {side} PATH")
+
+
+def exhausted_lines(account: SessionAccount | None) -> list[str]:
+    """Return a line for each document that was found and may say nothing more to others."""
+    names = account.exhausted if account is not None else []
+    return [
+        f"{name} has disclosed as many bits as it may, so it says nothing in this answer: ask with --alone, or raise "
+        "bits_a_day or bits_a_document under [egress]"
+        for name in names
+    ]
 
 
 def found_in(within: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""The attacker's arithmetic: what it learns is Bayes' rule over what it heard, and it hears what was drawn."""
+"""The attacker's arithmetic: what it learns is Bayes' rule over what it observed, and it hears what was drawn."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def test_a_replay_is_as_likely_as_the_draw_and_charged_alike() -> None:
         session.read([SECRET])
     numbers, uniform = list[int](), random.Random(5)
     for _ in range(6):
-        heard = attack.word(rows, numbers, 2, sessions[0], uniform=uniform)
-        again = attack.word(rows, numbers, 2, sessions[1], uniform=uniform, replayed=heard.drawn)
-        assert again == heard
-        numbers.append(heard.word)
+        observed = attack.word(rows, numbers, 2, sessions[0], uniform=uniform)
+        again = attack.word(rows, numbers, 2, sessions[1], uniform=uniform, replayed=observed.drawn)
+        assert again == observed
+        numbers.append(observed.word)
     charged = [sum(each.bits for each in world.entries()) for world in worlds]
     assert charged[0] == pytest.approx(charged[1])
     assert 0.0 < charged[0] <= 6.0 + 1e-9

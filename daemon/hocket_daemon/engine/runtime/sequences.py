@@ -202,7 +202,9 @@ def read(
         raise BadRequest(
             f"the question has {len(query)} tokens and the answer may have {room}: "
             f"more than the model's context of {model.slots.context}",
-            "shorten the question" if len(query) >= model.slots.context else "shorten the question or lower --max-tokens",
+            "shorten the question"
+            if len(query) >= model.slots.context
+            else "shorten the question or lower --max-tokens",
         )
     group = SequenceGroup(model, [[*document.ids[:space], *query] for document in documents])
     with _freed_on_error(group):

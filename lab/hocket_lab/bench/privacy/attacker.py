@@ -2,7 +2,7 @@
 
 The attacker knows the model, the documents up to one secret in each, 16 values that it may have, the bounds, and every
 word that is told. It asks its own questions, again and again, and computes exactly how likely each value makes what it
-has heard, by the device's own law: a word at a time, as the device draws them.
+has observed, by the device's own law: a word at a time, as the device draws them.
 """
 
 from __future__ import annotations
@@ -92,11 +92,11 @@ def _asked(questions: Sequence[str], thing: str) -> tuple[str, ...]:
 
 
 class Witness(CountedWordDraw):
-    """A draw of a word, or the replay of one that somebody heard, with the logarithm of its probability."""
+    """A draw of a word, or the replay of one that somebody observed, with the logarithm of its probability."""
 
     replayed: Sequence[int] | None = None  # the tokens that were drawn
     drawn: list[int]
-    bits = 0.0  # -log2 of how likely what can be heard of it is
+    bits = 0.0  # -log2 of how likely what can be observed of it is
 
     def _choose(self, ids: Ids, chances: Probabilities) -> int:
         if len(self.ids) == 0:
@@ -115,19 +115,19 @@ class Witness(CountedWordDraw):
 
 @dataclass
 class Trial:
-    """A secret of one true value, with a bound: what has been heard, and what each value would have been charged."""
+    """A secret of one true value, with a bound: what has been observed, and what each value would have been charged."""
 
     true: int
     bits: float
     accounts: list[DisclosureAccount] = field(default_factory=list)
-    surprise: NDArray[np.float64] = field(default_factory=lambda: np.zeros(VALUES))  # -log2 P(heard | value)
+    surprise: NDArray[np.float64] = field(default_factory=lambda: np.zeros(VALUES))  # -log2 P(observed | value)
 
     def __post_init__(self) -> None:
         self.accounts = [DisclosureAccount(None, DisclosureBounds(self.bits)) for _ in range(VALUES)]
 
     @property
     def learned(self) -> float:
-        """How many bits likelier the true value is than before, by Bayes."""
+        """The bits by which the true value is likelier than before, by Bayes."""
         likelihoods = np.exp2(self.surprise.min() - self.surprise)
         return PRIOR_BITS + log2(max(float(likelihoods[self.true] / likelihoods.sum()), _LEAST))
 
@@ -165,14 +165,14 @@ class Attack:
             session.read([SECRET])
         numbers = list[int]()
         while len(numbers) < self._settings.words and not (numbers and word_of(numbers[-1]) == END):
-            heard = self.word(rows, numbers, trial.true, sessions[trial.true], uniform=uniform)
+            observed = self.word(rows, numbers, trial.true, sessions[trial.true], uniform=uniform)
             for value, session in enumerate(sessions):
-                replayed = heard
+                replayed = observed
                 if value != trial.true:
-                    replayed = self.word(rows, numbers, value, session, uniform=uniform, replayed=heard.drawn)
+                    replayed = self.word(rows, numbers, value, session, uniform=uniform, replayed=observed.drawn)
                 trial.surprise[value] += replayed.bits
                 session.confirm(len(numbers), own=True)
-            numbers.append(heard.word)
+            numbers.append(observed.word)
         for session in sessions:
             session.close()
 
@@ -185,7 +185,7 @@ class Attack:
         *,
         uniform: random.Random,
         replayed: list[int] | None = None,
-    ) -> Heard:
+    ) -> Observed:
         """Draw the word behind `numbers` as the device does if the secret is `value`, or replay one."""
         tokens, before = self._tokens, word_of(numbers[-1]) if numbers else None
         rule = Rule(0, COUNTED_TEMPERATURE, 1.0)
@@ -196,10 +196,10 @@ class Attack:
             ids = [*base, *draw.ids]
             contrast = contrast_of(self._contrast, self._model.eos, 1, len(ids))
             found = draw.add(rows.of(ids, value), [1.0], contrast)
-        return Heard(found.distribution.word, draw.drawn, draw.bits)
+        return Observed(found.distribution.word, draw.drawn, draw.bits)
 
 
-class Heard(NamedTuple):
+class Observed(NamedTuple):
     """A word by its number, the tokens by which it was drawn, and -log2 of its probability."""
 
     word: int

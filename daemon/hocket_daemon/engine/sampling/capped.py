@@ -1,8 +1,8 @@
 """A law of a token within which no document says more than its bits allow, and the bits that a token then says of it.
 
-Let p_0 be the law of a side that has read the question alone, and p_d that of its row which has read a passage of
-document d. In place of p_d stands the law that is nearest to it among those of at most 2^b p_0, where b are the bits
-that d may still disclose:
+Let p_0 be a law that no document changes, as that of a side which has read the question alone, and p_d that of its row
+which has read a passage of document d. In place of p_d stands the law that is nearest to it among those of at most
+2^b p_0, where b are the bits that d may still disclose:
 
     q_d(x) = min(c p_d(x), 2^b p_0(x)),  Σ q_d(x) = 1.
 

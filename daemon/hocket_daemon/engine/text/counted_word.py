@@ -3,6 +3,9 @@
 Each row's law is that of the tokens which may come, at the session's temperature; rows are mixed behind that, so that
 the part of each is known (`sampling/capped.py`). No token is left out but by the model, as a law without a token that
 the other has would tell everything.
+
+What all are compared with may be any law that no document changes. A quarter of it is the question's alone at
+temperature 1: at a lower one a word that only a passage makes likely would count for more than it says.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from . import words
 from .word_draw import Ids, WordDraw
 from .word_tokens import WordTokens
 
+_PLAIN = 0.25  # of what rows are compared with: the part that has no temperature
 _LEAST = 1e-9  # of what the question alone gives to a token, so that every token can be compared
 
 
@@ -72,16 +76,20 @@ class CountedWordDraw(WordDraw):
         ids, table = heads.aligned()
         passages = table[:-1] if contrast is None else contrasted(ids, table[:-1], table[-1], contrast)
         alone = np.maximum(table[-1].astype(np.float64), _LEAST)
-        self._alone = self._law(ids, alone)
+        warm = self._law(ids, alone)
         if not len(passages):
-            return ids, self._alone[None], self._alone
+            return ids, warm[None], warm
+        self._alone = (1 - _PLAIN) * warm + _PLAIN * self._law(ids, alone, 1.0)
         laws = np.stack([self._law(ids, row.astype(np.float64) + _LEAST * alone) for row in passages])
         rows = self._account.capped(laws, self._alone)
         return ids, rows, np.asarray(weights) @ rows
 
-    def _law(self, ids: Ids, chances: Law) -> Law:
+    def _law(self, ids: Ids, chances: Law, temperature: float | None = None) -> Law:
+        """Return the law of the tokens that may come, at the session's temperature or another one."""
         allowed = self._chances(ids, chances, self._allowed)
-        return tempered(allowed, self._rule.temperature) if allowed.any() else allowed.astype(np.float64)
+        if not allowed.any():
+            return np.asarray(allowed, np.float64)
+        return tempered(allowed, self._rule.temperature if temperature is None else temperature)
 
     def _choose(self, ids: Ids, chances: Probabilities) -> int:  # noqa: ARG002 - no noise is a function of ids
         places = chances.nonzero()[0]

@@ -115,6 +115,17 @@ class DisclosureAccount:
             ahead = {key: each for key, each in self._bits.items() if each != self._reserved.get(key)}
             self._put(ahead)
 
+    def facts(self) -> dict[str, str]:
+        """Return the line of `hocket status`."""
+        day = self._day()
+        of_today = [each.bits for each in self.entries() if each.day == day and each.bits > 0]
+        shown = f"{sum(of_today):.0f} bits of {len(of_today)} documents today (hocket audit --by document)"
+        return {"disclosed by words": shown}
+
+    def metrics(self) -> dict[str, float]:
+        """Return the bits of all days, for programs."""
+        return {"disclosed_bits": sum(each.bits for each in self.entries())}
+
     def _left(self, document: str) -> float:
         used = (self._of_day[self._day(), document], self._of_document[document])
         return min(

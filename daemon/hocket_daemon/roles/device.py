@@ -104,6 +104,8 @@ class DeviceDaemon(Daemon):
         )
         self.board.add(facts=[self._composition.facts], metrics=[self._composition.metrics])
         self.board.add(facts=[self._graph.facts], metrics=[self._graph.metrics])
+        if self.services.account is not None:
+            self.board.add(facts=[self.services.account.facts], metrics=[self.services.account.metrics])
 
     def _open_peer_group(self) -> SealedPeerGroup:
         """Open the group in which this device meets other devices."""

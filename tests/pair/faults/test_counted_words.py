@@ -64,6 +64,8 @@ def test_words_alone_leave_and_every_one_is_in_the_account(tiny_models: dict[str
         with pair(Path(folder), tiny_models, start=False) as made:
             tap = start(made)
             answers = [ask(made, question, require_cloud=True, temperature=0.7) for question in QUESTIONS]
+            assert made.device is not None
+            shown, counted = made.device.board.facts()["disclosed by words"], made.device.board.metrics()
             stop(made, tap)
         sent = [decode(frames) for recorded in tap.recorded() for frames in messages(recorded)]
         records = [each.record for each in decisions.last(Path(folder) / "decisions", 100)]
@@ -79,6 +81,8 @@ def test_words_alone_leave_and_every_one_is_in_the_account(tiny_models: dict[str
     assert {each.document: each.bits for each in account} == pytest.approx(dict(recount), abs=1e-6)
     assert {each.peer for each in account} == {"cloud"}
     assert sum(recount.values()) > 1.0
+    assert shown.startswith(f"{sum(recount.values()):.0f} bits of ")
+    assert counted["disclosed_bits"] == pytest.approx(sum(recount.values()))
     assert all(answer.aggregation.solo_steps == [] for answer in answers)
 
 

@@ -30,7 +30,7 @@ def made(tiny_models: dict[str, Path]) -> Iterator[Family]:
         yield made
 
 
-def _ask(made: Family, temperature: float, *, drafts: bool = True) -> tuple[dict[str, list[int]], list[int], list[str]]:
+def _ask(made: Family, temperature: float, *, drafts: bool | str = True) -> tuple[dict[str, list[int]], list[int], list[str]]:
     for name, text in (("anna", HOME), ("ben", BOAT), ("carl", CHOIR)):
         made.start_device(name, text, drafts_for=["anna"], drafts=drafts or name != "anna")
     with made.devices["anna"].client() as client:
@@ -82,3 +82,13 @@ def test_a_member_with_another_tokenizer_is_left_out_and_named(made: Family) -> 
     assert not steps.get("ben")
     assert steps["carl"] == [0, TOKENS]
     assert any("ben" in notice and "different tokenizers" in notice for notice in notices)
+
+
+def test_a_group_learns_no_more_than_is_counted(made: Family, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The asked device counts its words for all who hear the answer; it needs no setting of the unit."""
+    steps, ids, _ = _ask(made, 0.0, drafts="words")
+    assert len(ids) == TOKENS
+    assert steps["ben"] == steps["carl"] == [0, steps["ben"][1]]
+    account = made.devices["anna"].device.services.account
+    assert {each.peer for each in account.entries()} == {"group"}
+    assert "drafts" not in made.ledger("anna")

@@ -9,13 +9,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from hocket_bus.errors import Unavailable
+from hocket_bus.messages import Passage
 from hocket_daemon.engine.sampling.capped import capped
 from hocket_daemon.privacy.disclosure_account import RESERVE_BITS, DisclosureAccount, DisclosureBounds, read
 from hocket_daemon.privacy.egress import Ledger
 from hocket_daemon.privacy.history import History
-from hocket_daemon.serving.session_account import SessionAccount
+from hocket_daemon.serving.search.retrieval import NO_PASSAGES
+from hocket_daemon.serving.session_account import MORE_BITS, SessionAccount
 
 BOUNDS = DisclosureBounds(a_day=20.0, a_document=50.0)
 
@@ -138,16 +141,29 @@ def test_only_what_becomes_part_of_the_answer_stays_charged() -> None:
     assert session.spent == {"letter": pytest.approx(10.0, abs=1e-3)}
 
 
-def test_a_document_without_bits_says_nothing_and_is_named() -> None:
-    """Its row is the question's alone."""
+def test_a_document_whose_bits_end_says_nothing_more_and_is_named_once() -> None:
+    """Its row is the question's alone from there on; in the next answer it is left out, and others are read."""
     account = DisclosureAccount(None, DisclosureBounds(a_day=3.0))
+    found = replace(NO_PASSAGES, passages=[passage("letter"), passage("list")])
     session = SessionAccount(account, "cloud")
+    assert session.speaking(found) == found
     session.read(["letter"])
     law, alone = rows(np.inf)
-    assert session.exhausted == []
     first = session.capped(law, alone)
     assert first[0, 0] == pytest.approx(2.0**3 * alone[0], rel=1e-6)
+    assert session.news() == []
     session.charge(0, first[:, 0], float(alone[0]), [1.0])
     assert account.left("letter") == pytest.approx(0.0, abs=1e-6)
     assert session.capped(law, alone)[0] == pytest.approx(alone, abs=1e-6)
-    assert session.exhausted == ["letter"]
+    assert session.news() == ["letter has disclosed its last bits: what follows may be invented"]
+    assert session.news() == []
+    session.confirm(0, own=True)
+    session.close()
+    later = SessionAccount(account, "cloud")
+    assert [each.document for each in later.speaking(found).passages] == ["list"]
+    assert later.news() == [f"letter has too few bits left, so it is left out: {MORE_BITS}"]
+
+
+def passage(document: str) -> Passage:
+    """A passage of a document."""
+    return Passage(document=document, title="", ordinal=0, text="a text", score=0.5)

@@ -384,6 +384,8 @@ class Drafter:
         if isinstance(outcome, HocketError):
             self._session.fail(outcome)
             return
+        if self.account is not None:
+            outcome = outcome._replace(passages=self.account.speaking(outcome.passages))
         self.passages = outcome.passages
         self.retrieval_s = self.passages.seconds
         self.weights = RelevanceWeights(
@@ -395,8 +397,6 @@ class Drafter:
             on_static=self._on_static,
             least=0.0 if self._compares else LEAST,
         )
-        if self.account is not None:
-            self.account.read([passage.document for passage in self.found])
         self._session.on_found()
         if not self.closed:
             self._prefill(list(map(headed, self.found)))

@@ -50,15 +50,13 @@ from .exchange.lookahead import MAX_LOOKAHEAD
 from .exchange.session_terms import Confirmed, Judges
 from .leader_terms import (
     DOUBTED,
-    INDEPENDENT,
     NO_CLOUD,
     STEERED,
-    UNGUARDED,
     LeaderTerms,
-    exhausted_lines,
     found_in,
     nothing_found,
     options_of,
+    unsuited,
 )
 from .partner import Action, GiveUp, GoAlone, Join, Leave, Partner, Rejoin, Warn
 from .patience import longest_wait_s
@@ -154,6 +152,12 @@ class DraftingLeader(Leading, ABC):
         account = self._services.account if self._begin.unit == "word" else None
         return SessionAccount(account, reader) if account is not None else None
 
+    def _settle(self, added: Sequence[Confirmed]) -> None:
+        """Settle the bits of new tokens before they leave; tell the reader which documents may say nothing more."""
+        self._drafter.settle(added)
+        for line in self._drafter.account.news() if self._drafter.account is not None else ():
+            self._reply.notice(line)
+
     def _end_message(self, reason: str) -> End:
         return End(session=self.id, reason=reason, tokens=len(self._steps))
 
@@ -188,7 +192,7 @@ class DraftingLeader(Leading, ABC):
         """
         if self._begin.documents == 0 or self._drafter.documents:
             return True
-        missing = nothing_found(self._services.side, ready, self.within)
+        missing = nothing_found(self._services.side, ready, self.within, self._drafter.account)
         if self._steps:
             self.fail(missing)
         elif self.within and self._reply.ask.unknown == "say" and self._terms.min_evidence > OFF:
@@ -229,7 +233,7 @@ class Leader(DraftingLeader):
 
     def _meet(self) -> None:
         self._waits_for_names = False
-        if self._begin.unit == "word" and (why := self._unsuited()):
+        if self._begin.unit == "word" and (why := unsuited(self._begin.method, self._terms.guard)):
             self._do(self._partner.leave("another tokenizer", *why))
             return
         up, reason = (self._peer.up, self._peer.reason) if self._peer is not None else (False, None)
@@ -238,15 +242,14 @@ class Leader(DraftingLeader):
     def on_read(self) -> None:
         """Report that the question is read; tell the reader of a side without documents."""
         self._reply.read(places_of(self._services.side, self._drafter.found), left_out(self._drafter.passages))
-        for line in exhausted_lines(self._drafter.account):
-            self._reply.notice(line)
+        self._settle(())
         self._look()
         if self.closed:
             return
         if self._partner.alone:
             self._check_documents(self._known.ready)
         elif self._begin.documents and not self._drafter.documents:
-            missing = found_in(self.within) if self.within else "no documents are ingested on this side"
+            missing = nothing_found(self._services.side, None, self.within, self._drafter.account).text
             self._reply.notice(f"{missing}: only the cloud's are used, if any (η = 0)")
         else:
             self._agree()
@@ -255,12 +258,6 @@ class Leader(DraftingLeader):
         """Check whether anything that was found is about the question."""
         line = self._evidence.look(self._drafter.passages, self._known.ready, alone=self._partner.alone)
         self._doubt(line, begun=bool(self._steps))
-
-    def _unsuited(self) -> tuple[str, str] | None:
-        """Return why this question cannot be answered by words, and a remedy; None where it can."""
-        if self._begin.method == "independent":
-            return INDEPENDENT
-        return UNGUARDED if self._terms.guard == "leaves" else None
 
     def _open(self, scorer: str) -> None:
         self._begin = self._terms.opening(scorer, self._terms.unit(self._peer))
@@ -423,7 +420,7 @@ class Leader(DraftingLeader):
     def act(self, effects: Effects) -> None:
         """Send to the other side, which waits, and draft on; then publish what was confirmed, and end."""
         finish, added = self._add(effects.confirmed)
-        self._drafter.settle(added)
+        self._settle(added)
         if finish is None:
             self._send(*_messages(effects.send))
             self._drafter.draft_next()

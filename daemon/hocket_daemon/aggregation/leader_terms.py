@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hocket_bus.errors import Unavailable
-from hocket_bus.messages import AggregationOptions, Ask, Begin, Ready, Side, Unit
+from hocket_bus.messages import AggregationOptions, Ask, Begin, Method, Ready, Side, Unit
 
 from ..serving.mode import Peer
-from ..serving.session_account import SessionAccount
+from ..serving.session_account import MORE_BITS, SessionAccount
 from .exchange.schedule import Scheduler
 from .partner import Waits
 from .steering import Guard
@@ -53,22 +53,23 @@ def options_of(ask: Ask) -> AggregationOptions:
     return ask.options if isinstance(ask.options, AggregationOptions) else AggregationOptions()
 
 
-def nothing_found(side: Side, ready: Ready | None, within: Sequence[str]) -> Unavailable:
+def nothing_found(
+    side: Side, ready: Ready | None, within: Sequence[str], account: SessionAccount | None
+) -> Unavailable:
     """Return the error where the leader's `side` has no passage; `ready` is what the other one has reported."""
+    if account is not None and account.left_out:
+        return Unavailable("no document that was found has enough bits left", MORE_BITS)
     if within:
         return Unavailable(found_in(within), "name another folder, or search all documents")
     where = "on either side" if ready is not None and ready.documents == 0 else f"on the {side}"
     return Unavailable(f"no documents are ingested {where}", f"run: hocket ingest --side {side} PATH")
 
 
-def exhausted_lines(account: SessionAccount | None) -> list[str]:
-    """Return a line for each document that was found and may say nothing more to others."""
-    names = account.exhausted if account is not None else []
-    return [
-        f"{name} has disclosed as many bits as it may, so it says nothing in this answer: ask with --alone, or raise "
-        "bits_a_day or bits_a_document under [egress]"
-        for name in names
-    ]
+def unsuited(method: Method, kind: Guard) -> tuple[str, str] | None:
+    """Return why a question cannot be answered by words, and a remedy; None where it can."""
+    if method == "independent":
+        return INDEPENDENT
+    return UNGUARDED if kind == "leaves" else None
 
 
 def found_in(within: Sequence[str]) -> str:

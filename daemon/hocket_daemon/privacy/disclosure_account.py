@@ -20,6 +20,8 @@ from hocket_bus.errors import BadConfiguration, Unavailable
 
 from ..database import read_only, written
 
+BEGIN_BITS = 16.0  # that a document has left at least when an answer begins: few facts take less
+_BEGIN_PART = 0.25  # of a bound, if that is less
 RESERVE_BITS = 8.0  # written down ahead of what is charged, at most, so that a word seldom waits for the disk
 _TABLE = """CREATE TABLE IF NOT EXISTS words_disclosed (
     day TEXT, peer TEXT, document TEXT, bits REAL NOT NULL, PRIMARY KEY (day, peer, document)) WITHOUT ROWID"""
@@ -78,6 +80,11 @@ class DisclosureAccount:
         """Return the bits that this document may still disclose; infinite where it has no bound."""
         with self._lock:
             return self._left(document)
+
+    def may_begin(self, document: str) -> bool:
+        """Tell whether a document has enough bits left for an answer to begin with it."""
+        bounds = [bound for bound in self._bounds if bound]
+        return self.left(document) >= min([BEGIN_BITS, *(bound * _BEGIN_PART for bound in bounds)])
 
     def entries(self) -> list[Disclosed]:
         """Return what was charged until now."""

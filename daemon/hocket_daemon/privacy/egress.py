@@ -60,8 +60,8 @@ class EgressSettings(ServerEgressSettings, frozen=True, forbid_unknown_fields=Tr
         bool | Literal["words"],
         Meta(
             description="next-token distributions and the tokens drawn from them; if false, the device alone "
-            'combines both sides: the same tokens, more slowly. `"words"`: the same, by words that the device draws '
-            "with noise of its own, so that it is counted how many bits of each document the cloud learns"
+            'combines both sides: the same tokens, more slowly. `"words"`: only the words of the answer leave, drawn '
+            "with noise of this device's own, and the bits that they disclose of each document are counted"
         ),
     ] = True
     bits_a_day: Annotated[

@@ -12,14 +12,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 import numpy as np
+from msgspec.structs import replace
 
 from hocket_bus.errors import Unavailable
+from hocket_bus.messages import Passages
 
 from ..engine.sampling.capped import Law, capped, charge
 from ..engine.sampling.heads import Probabilities
 from ..privacy.disclosure_account import DisclosureAccount
 
-_NEXT_TO_NOTHING = 0.01  # of a bit
+MORE_BITS = "ask with --alone, or raise bits_a_day or bits_a_document under [egress]"
+_NEXT_TO_NOTHING = 0.01  # of a bit: a document with less left says what the question alone does
 
 
 class SessionAccount:
@@ -28,20 +31,34 @@ class SessionAccount:
     def __init__(self, account: DisclosureAccount, peer: str) -> None:
         """Begin; `peer` is who hears the answer."""
         self.spent: dict[str, float] = defaultdict(float)  # bits of each document that left with this answer
+        self.left_out: list[str] = []  # documents that were found and had too few bits left
+        self._lines: list[str] = []  # that the reader knows
         self._account, self._peer = account, peer
         self._documents: list[str] = []  # of the rows
         self._lock = threading.Lock()
         self._pending: dict[int, list[tuple[str, dict[str, float]]]] = {}  # by step, with the day
         self._closed = False
 
+    def speaking(self, passages: Passages) -> Passages:
+        """Leave out passages of documents that have too few bits left to say anything, and note the others as read."""
+        dumb = {each.document for each in passages.passages if not self._account.may_begin(each.document)}
+        self.left_out = sorted(dumb)
+        left = [each for each in passages.passages if each.document not in dumb]
+        self.read([each.document for each in left])
+        return replace(passages, passages=left)
+
     def read(self, documents: Sequence[str]) -> None:
         """Note the documents of the rows, before anything is drawn."""
         self._documents = list(documents)
 
-    @property
-    def exhausted(self) -> list[str]:
-        """The documents that were read and may disclose no more."""
-        return [name for name in dict.fromkeys(self._documents) if self._account.left(name) < _NEXT_TO_NOTHING]
+    def news(self) -> list[str]:
+        """Return what the reader should know, each line once: which documents may say nothing, or nothing more."""
+        ended = {name for name in self._documents if self._account.left(name) < _NEXT_TO_NOTHING}
+        lines = [f"{name} has too few bits left, so it is left out: {MORE_BITS}" for name in self.left_out]
+        lines += [f"{name} has disclosed its last bits: what follows may be invented" for name in sorted(ended)]
+        new = [line for line in lines if line not in self._lines]
+        self._lines += new
+        return new
 
     def begin(self, step: int) -> None:
         """Begin the draft of a step: earlier ones of it, and of those behind it, are void."""

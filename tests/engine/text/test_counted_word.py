@@ -166,3 +166,14 @@ def test_a_model_that_names_no_token_that_may_come_proposes_the_end() -> None:
     found = drawing.add(only, WEIGHTS, None)
     assert found is not None
     assert word_of(found.distribution.word) == b""
+
+
+def test_without_passages_nothing_is_charged() -> None:
+    """The question's own row is drawn from."""
+    account = Account(0.0)
+    drawing = CountedWordDraw(TOKENS, WARM, 0, None, account, ends=True, uniform=random.Random(3).random)
+    found = None
+    while found is None:
+        found = drawing.add(Heads(model(drawing.ids, ALONE)[None]), [], None)
+    assert account.charges == []
+    assert found.parts.tolist() == [[1.0]]

@@ -30,7 +30,9 @@ def made(tiny_models: dict[str, Path]) -> Iterator[Family]:
         yield made
 
 
-def _ask(made: Family, temperature: float, *, drafts: bool | str = True) -> tuple[dict[str, list[int]], list[int], list[str]]:
+def _ask(
+    made: Family, temperature: float, *, drafts: bool | str = True
+) -> tuple[dict[str, list[int]], list[int], list[str]]:
     for name, text in (("anna", HOME), ("ben", BOAT), ("carl", CHOIR)):
         made.start_device(name, text, drafts_for=["anna"], drafts=drafts or name != "anna")
     with made.devices["anna"].client() as client:

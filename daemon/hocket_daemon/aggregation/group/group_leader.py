@@ -44,7 +44,7 @@ from ..answer_summary import outcome_of
 from ..dialogue import Effects
 from ..drafter import Drafter
 from ..leader import DraftingLeader
-from ..leader_terms import LeaderTerms, exhausted_lines, options_of
+from ..leader_terms import LeaderTerms, options_of
 from ..settings import GroupSettings
 from .group_member import GroupMember, Patience
 from .group_summary import of_members
@@ -228,8 +228,7 @@ class GroupLeader(DraftingLeader):
     def on_read(self) -> None:
         """Report to the reader that the question is read here, and go on."""
         self._reply.read(places_of(self._services.side, self._drafter.found), left_out(self._drafter.passages))
-        for line in exhausted_lines(self._drafter.account):
-            self._reply.notice(line)
+        self._settle(())
         self._changed()
 
     def receive(self, message: Message) -> None:
@@ -354,7 +353,7 @@ class GroupLeader(DraftingLeader):
     def act(self, effects: Effects) -> None:
         """Send everybody what was confirmed, and draft on; then publish it, and end."""
         finish, added = self._add(effects.confirmed)
-        self._drafter.settle(added)
+        self._settle(added)
         if finish is None:
             for name, message in effects.send:
                 self._send(name, message)

@@ -76,7 +76,7 @@ class CountedWordDraw(WordDraw):
         ids, table = heads.aligned()
         passages = table[:-1] if contrast is None else contrasted(ids, table[:-1], table[-1], contrast)
         alone = np.maximum(table[-1].astype(np.float64), _LEAST)
-        warm = self._law(ids, alone)
+        self._alone = warm = self._law(ids, alone)
         if not len(passages):
             return ids, warm[None], warm
         self._alone = (1 - _PLAIN) * warm + _PLAIN * self._law(ids, alone, 1.0)

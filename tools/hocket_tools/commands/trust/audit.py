@@ -27,7 +27,7 @@ def audit(
         By,
         typer.Option(
             help="One row per day, per peer, per session, or per key of a person; or per document, with the bits that "
-            'answers disclosed of it ([egress] drafts = "words").'
+            'answers disclosed of it (with drafts = "words" under egress).'
         ),
     ] = "day",
     ledger: Annotated[

@@ -111,6 +111,7 @@ class DraftingLeader(Leading, ABC):
         self._steps: list[Confirmed] = []
         self._tokens_of: list[int] = []  # the step that each of the reply's tokens is of
         self._account = AnswerSummary()
+        self._has_sent = False  # anybody else has heard of the answer
 
     @property
     def id(self) -> bytes:
@@ -447,6 +448,7 @@ class Leader(DraftingLeader):
         for message in messages:
             try:
                 self._peer.send(message)
+                self._has_sent = True
             except Forbidden as error:
                 self._partner.mute()
                 self.fail(error)
@@ -480,6 +482,8 @@ class Leader(DraftingLeader):
         return [*([CLOUD] if self._partner.together else []), *([reader.place] if reader is not None else [])]
 
     def _close(self, reason: str, *, whole: bool) -> None:  # noqa: ARG002 - dispatch books it
+        if not self._has_sent and self._drafter.account is not None:
+            self._drafter.account.give_back()
         if not self._written:
             self._send(self._end_message(reason))
         self._drafter.close()

@@ -37,6 +37,7 @@ class SessionAccount:
         self._documents: list[str] = []  # of the rows
         self._lock = threading.Lock()
         self._pending: dict[int, list[tuple[str, dict[str, float]]]] = {}  # by step, with the day
+        self._settled: list[tuple[str, dict[str, float]]] = []  # of the answer's words, with the day
         self._closed = False
 
     def speaking(self, passages: Passages) -> Passages:
@@ -87,9 +88,19 @@ class SessionAccount:
             if not own:
                 self._give_back([step] if step in self._pending else [])
                 return
-            for _, bits in self._pending.pop(step, []):
+            charged = self._pending.pop(step, [])
+            self._settled += charged
+            for _, bits in charged:
                 for name, each in bits.items():
                     self.spent[name] += each
+
+    def give_back(self) -> None:
+        """Give back all that was charged: nobody else has heard any of the answer."""
+        with self._lock:
+            for day, bits in self._settled:
+                self._account.refund(day, self._peer, bits)
+            self._settled.clear()
+            self.spent.clear()
 
     def close(self) -> None:
         """Give back what was drafted and did not become part of the answer."""

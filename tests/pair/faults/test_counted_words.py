@@ -119,3 +119,18 @@ def test_bounds_hold_however_often_a_document_is_asked_about(tiny_models: dict[s
         bits = {each.document: each.bits for each in read(Path(folder) / "ledger")}
     assert max(bits.values()) == pytest.approx(2.0, abs=1e-3)
     assert all(each <= 2.0 + 1e-6 for each in bits.values())
+
+
+def test_an_answer_that_nobody_else_hears_costs_nothing(tiny_models: dict[str, Path]) -> None:
+    """On the road, with a cloud that cannot be reached."""
+    with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
+        made.start_retrieval("device")
+        egress = EgressSettings(ledger=str(made.folder / "ledger"), drafts="words")
+        device = made.start_device(egress=egress, connect_wait_s=0.1)
+        _, notices = ask_and_listen(made, QUESTIONS[1], ignore_eos=True)
+        assert any("answering alone" in line for line in notices)
+        account = device.services.account
+        assert account is not None
+        assert account.entries()
+        assert sum(each.bits for each in account.entries()) == pytest.approx(0.0, abs=1e-6)
+    assert sum(each.bits for each in read(Path(folder) / "ledger")) == pytest.approx(0.0, abs=1e-6)

@@ -395,6 +395,7 @@ class GroupLeader(DraftingLeader):
             if participant.peer.up and participant.member.state != "gone":
                 try:
                     participant.peer.send(message)
+                    self._has_sent = True
                 except HocketError as error:
                     self.fail(error)
                     return
@@ -452,6 +453,8 @@ class GroupLeader(DraftingLeader):
         return [name for name, participant in self._participants.items() if participant.member.awaited]
 
     def _close(self, reason: str, *, whole: bool) -> None:  # noqa: ARG002 - dispatch books it
+        if not self._has_sent and self._drafter.account is not None:
+            self._drafter.account.give_back()
         if not self._written:
             for name in self._participants:
                 self._send(name, self._end_message(reason))

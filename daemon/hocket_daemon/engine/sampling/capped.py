@@ -24,11 +24,13 @@ of their charges to d. Whatever else they know, and however their questions foll
 1. Pr(T) <= 2^C_d(T) Pr_d(T), where Pr_d has P_d in place of P: both are products over the same tokens, and each factor
    is at most 2^charge times the other's. With a budget of K bits no text is more than 2^K times likelier than it would
    be with p_0 for d.
-2. The mutual information of d and T, given the other documents, is at most E C_d(T): for any law Q that does not depend
-   on d it is at most E log2 Pr(T | d) / Q(T), and Pr_d is such a law.
-3. Both hold for whatever is a function of T, as the text of its words is (a sum of such products; data processing).
+2. The mutual information of d and T, given the other documents and the bits that they had left, is at most E C_d(T):
+   for any law Q that does not depend on d it is at most E log2 Pr(T | d) / Q(T), and Pr_d is such a law.
+3. For whatever is a function of T, as the text of its words is, 1 holds with the budget K, as a sum of such products,
+   and 2 by data processing.
 
-What stays outside: weights and how many passages were read, which may follow from d, and times and lengths.
+What stays outside: weights, how many passages were read, and the bits that other documents have left, as far as these
+follow from d; times and lengths.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from math import inf
@@ -19,8 +18,9 @@ from typing import NamedTuple
 from hocket_bus.errors import BadConfiguration, Unavailable
 
 from ..database import read_only, written
+from .budget import today
 
-BEGIN_BITS = 16.0  # that a document has left at least when an answer begins: few facts take less
+BEGIN_BITS = 16.0  # that a document has left at least when an answer begins: less would end within a fact
 _BEGIN_PART = 0.25  # of a bound, if that is less
 RESERVE_BITS = 8.0  # written down ahead of what is charged, at most, so that a word seldom waits for the disk
 _TABLE = """CREATE TABLE IF NOT EXISTS words_disclosed (
@@ -28,11 +28,6 @@ _TABLE = """CREATE TABLE IF NOT EXISTS words_disclosed (
 _SET = "INSERT INTO words_disclosed VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET bits = excluded.bits"
 _ALL = "SELECT day, peer, document, bits FROM words_disclosed ORDER BY day, peer, document"
 _THERE = "SELECT count(*) FROM sqlite_master WHERE name = 'words_disclosed'"
-
-
-def today() -> str:
-    """Return the day as the ledger has it, in this machine's time."""
-    return time.strftime("%Y-%m-%d")
 
 
 class DisclosureBounds(NamedTuple):

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hocket_daemon.privacy.disclosure_account import DisclosureAccount, DisclosureBounds, today
+from hocket_daemon.privacy.budget import today
+from hocket_daemon.privacy.disclosure_account import DisclosureAccount, DisclosureBounds
 from hocket_daemon.privacy.egress import Ledger
 from hocket_daemon.serving.records.decisions import Decisions
 from hocket_tools.main import run

@@ -30,7 +30,8 @@ def audit_documents(path: Path, *, json_object: bool) -> None:
     """Print the account in the ledger at `path`. Raises Unavailable."""
     import typer
 
-    from hocket_daemon.privacy.disclosure_account import read, today
+    from hocket_daemon.privacy.budget import today
+    from hocket_daemon.privacy.disclosure_account import read
     from hocket_tools import console
 
     rows = summed(read(path), today())

@@ -37,7 +37,13 @@ def test_no_message_is_without_a_class() -> None:
 
 def test_a_setting_stands_for_each_class_and_no_other() -> None:
     """What no setting names is for no peer: documents and answers never pass, whatever is allowed."""
-    assert set(EgressSettings.__struct_fields__) == {*PEER_CLASSES, "ledger", "drafts_for"}
+    assert set(EgressSettings.__struct_fields__) == {
+        *PEER_CLASSES,
+        "ledger",
+        "drafts_for",
+        "bits_a_day",
+        "bits_a_document",
+    }
     gate = PeerGate(EgressSettings(), "cloud", Ledger(None))
     with pytest.raises(Forbidden, match="keeps documents on this device"):
         gate.check(Passages(request=bytes(16), passages=[], scorer="", scorers=[], documents_total=0, seconds=0.0))

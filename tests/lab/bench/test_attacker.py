@@ -7,8 +7,8 @@ import random
 import numpy as np
 import pytest
 
+from exact import exact
 from hocket_daemon.engine.opening.engines import open_model
-from hocket_daemon.engine.settings import ModelSettings
 from hocket_daemon.privacy.disclosure_account import DisclosureAccount, DisclosureBounds
 from hocket_daemon.serving.session_account import SessionAccount
 from hocket_lab.bench.privacy.attacker import PRIOR_BITS, SECRET, VALUES, Attack, Settings, Trial, ValueRows, kinds
@@ -35,7 +35,7 @@ def test_every_kind_has_its_values() -> None:
 
 def test_a_replay_is_as_likely_as_the_draw_and_charged_alike() -> None:
     """In the world of the true value; and the device says the same as without an attacker who listens."""
-    model = open_model(ModelSettings(name="bundled", slots=VALUES + 1, context=512), "device")
+    model = open_model(exact(name="bundled", slots=VALUES + 1, context=512), "device")
     kind = next(kinds(random.Random(4)))
     attack = Attack(model, kind, Settings())
     texts = [kind.text.format(value) for value in kind.values]

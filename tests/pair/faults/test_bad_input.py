@@ -178,7 +178,7 @@ def test_a_dead_retrieval_daemon_is_named(parts: Pair, monkeypatch: pytest.Monke
     monkeypatch.setattr(retrieval, "RESTART_S", 0.0)  # nobody hopes that one is just starting
     parts.start_cloud()
     device = parts.start_device()
-    with pytest.raises(Unavailable, match="device's retrieval daemon.*hocket retrieval"):
+    with pytest.raises(Unavailable, match="device's retrieval daemon.*hocket up"):
         parts.client().ask("kala?", **SHORT).result()
     parts.start_retrieval("device")
     until(lambda: device._retrieval.up)

@@ -146,7 +146,7 @@ def test_a_document_whose_bits_end_says_nothing_more_and_is_named_once() -> None
     account = DisclosureAccount(None, DisclosureBounds(a_day=3.0))
     found = replace(NO_PASSAGES, passages=[passage("letter"), passage("list")])
     session = SessionAccount(account, "cloud")
-    assert session.speaking(found) == found
+    assert session.without_exhausted(found) == found
     session.read(["letter"])
     law, alone = rows(np.inf)
     first = session.capped(law, alone)
@@ -160,7 +160,7 @@ def test_a_document_whose_bits_end_says_nothing_more_and_is_named_once() -> None
     session.confirm(0, own=True)
     session.close()
     later = SessionAccount(account, "cloud")
-    assert [each.document for each in later.speaking(found).passages] == ["list"]
+    assert [each.document for each in later.without_exhausted(found).passages] == ["list"]
     assert later.news() == [f"letter has too few bits left, so it is left out: {MORE_BITS}"]
 
 

@@ -385,7 +385,7 @@ class Drafter:
             self._session.fail(outcome)
             return
         if self.account is not None:
-            outcome = outcome._replace(passages=self.account.speaking(outcome.passages))
+            outcome = outcome._replace(passages=self.account.without_exhausted(outcome.passages))
         self.passages = outcome.passages
         self.retrieval_s = self.passages.seconds
         self.weights = RelevanceWeights(

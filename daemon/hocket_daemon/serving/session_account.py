@@ -40,11 +40,11 @@ class SessionAccount:
         self._settled: list[tuple[str, dict[str, float]]] = []  # of the answer's words, with the day
         self._closed = False
 
-    def speaking(self, passages: Passages) -> Passages:
+    def without_exhausted(self, passages: Passages) -> Passages:
         """Leave out passages of documents that have too few bits left to say anything, and note the others as read."""
-        dumb = {each.document for each in passages.passages if not self._account.may_begin(each.document)}
-        self.left_out = sorted(dumb)
-        left = [each for each in passages.passages if each.document not in dumb]
+        exhausted = {each.document for each in passages.passages if not self._account.may_begin(each.document)}
+        self.left_out = sorted(exhausted)
+        left = [each for each in passages.passages if each.document not in exhausted]
         self.read([each.document for each in left])
         return replace(passages, passages=left)
 

@@ -33,6 +33,6 @@ def resident_bytes(pid: int) -> int:
 
 
 def proportional_bytes(pid: int) -> int:
-    """What a process takes of the machine's memory now, a page of n processes counted as 1/n (PSS)."""
+    """Return the memory of a process in bytes, a page that n processes share counted as 1/n (PSS)."""
     rollup = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8")
     return int(rollup.split("\nPss:")[1].split()[0]) * 1024

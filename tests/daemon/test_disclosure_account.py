@@ -121,7 +121,7 @@ def rows(bits: float) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg
 
 
 def test_only_what_becomes_part_of_the_answer_stays_charged() -> None:
-    """What another side's word replaced, what was thrown away, and what was drawn behind the end is given back."""
+    """Give back what another side's word replaced, what was thrown away, and what was drawn behind the end."""
     account = DisclosureAccount(None, DisclosureBounds(a_day=100.0))
     session = SessionAccount(account, "cloud")
     session.read(["letter"])

@@ -42,6 +42,10 @@ from .membership import BY_LIST, CloudMember, MemberList, check_successor, read
 from .modes import composing, composition, drafting_along
 from .parts import PRODUCT, Parts
 
+NO_WORDS = (
+    'drafts = "words" needs a model on this device that writes words: one whose tokenizer is byte-level BPE',
+    "set drafts = false under [egress], or name another model (hocket model list)",
+)
 SILENCE_S = 30.0  # of another device, behind which a session that it leads is freed
 logger = structlog.get_logger(__name__)
 
@@ -73,6 +77,8 @@ class DeviceDaemon(Daemon):
 
     def connect(self) -> None:
         """Dial the cloud, unless there is none or nothing may leave; accept the texts that clients compose."""
+        if self.services.account is not None and not self.services.words:
+            raise BadConfiguration(*NO_WORDS)
         sharing = obstacle(self._egress, TO_SHARE)
         if self._cloud and None in (sharing, obstacle(self._egress), obstacle(self._egress, TO_REMEMBER)):
             self._dial()

@@ -1,4 +1,4 @@
-"""What words disclose of a document is at most what they are charged: by enumeration of all ways to draw them."""
+"""Words disclose no more of a document than they are charged: by enumeration of all ways to draw them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WARM = Rule(0, 0.7, 1.0)
 
 @dataclass
 class Account:
-    """What the product's account does for a draw, with every event as it is charged."""
+    """An account of one draw, as the product keeps it, with each event that is charged."""
 
     bits: float
     left: float = 0.0
@@ -160,7 +160,7 @@ def test_words_are_drawn_by_the_law_that_is_charged(before: list[bytes]) -> None
 
 
 def test_a_model_that_names_no_token_that_may_come_proposes_the_end() -> None:
-    """As where nothing is counted."""
+    """The draw ends with the empty word, as it does where nothing is counted."""
     drawing = CountedWordDraw(TOKENS, WARM, 1, b"ab", Account(1.0), ends=True)
     only = Heads(np.ones((4, 1), np.float32), np.full((4, 1), 2, np.int32))
     found = drawing.add(only, WEIGHTS, None)

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 from harness import WORDS, Pair, pair
 
+from hocket_bus.errors import BadConfiguration
 from hocket_bus.messages import CLASS_OF, Done, Draft, Target
 from hocket_bus.wire import decode
 from hocket_daemon.privacy.disclosure_account import read
 from hocket_daemon.privacy.egress import EgressSettings
 from hocket_daemon.serving.records import decisions
+from hocket_daemon.serving.services import Services
 from hocket_lab.link.tap import Tap, messages
 from waiting import WAIT_S, until
 
@@ -38,14 +40,14 @@ def begin(made: Pair, **policy: float) -> None:
 
 
 def ask(made: Pair, question: str, **options: object) -> Done:
-    """One answer of both sides."""
+    """Ask both sides; the reader must be told nothing."""
     answer, notices = ask_and_listen(made, question, **options)
     assert notices == []
     return answer
 
 
 def ask_and_listen(made: Pair, question: str, **options: object) -> tuple[Done, list[str]]:
-    """One answer of both sides, and what its reader is told beside it."""
+    """Ask both sides; return the answer, and what its reader is told beside it."""
     asked: dict[str, object] = {"max_tokens": 24, "documents": 2, "unknown": "answer", "deadline_s": WAIT_S} | options
     stream = made.client().ask(question, **asked)  # type: ignore[arg-type]
     return stream.result(), stream.notices
@@ -134,3 +136,14 @@ def test_an_answer_that_nobody_else_hears_costs_nothing(tiny_models: dict[str, P
         assert account.entries()
         assert sum(each.bits for each in account.entries()) == pytest.approx(0.0, abs=1e-6)
     assert sum(each.bits for each in read(Path(folder) / "ledger")) == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_model_that_writes_no_words_stops_the_start(
+    tiny_models: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing else of its drafts may leave, so it could not answer with a cloud."""
+    monkeypatch.setattr(Services, "words", "")
+    with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
+        made.start_retrieval("device")
+        with pytest.raises(BadConfiguration, match="byte-level BPE"):
+            begin(made)

@@ -86,7 +86,7 @@ def test_what_cannot_be_read_is_said_in_one_line(tmp_path: Path, capsys: pytest.
 
 
 def test_the_bits_of_documents_are_those_of_the_account(ledger: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of today and ever, by peer; the most disclosed first, and what is not counted is named."""
+    """Rows have the bits of today and of all days, by peer, the largest first; what is not counted is named."""
     by_document = ["audit", "--ledger", str(ledger), "--by", "document"]
     assert run(by_document) == 0
     assert 'drafts = "words"' in capsys.readouterr().out

@@ -18,8 +18,11 @@ from pathlib import Path
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Literal, ParamSpec, TypedDict, TypeVar, Union, Unpack, get_args, get_origin, get_type_hints
 
+from msgspec import structs
+
 from hocket_bus.errors import BadRequest, ProtocolError
 from hocket_bus.messages import (
+    MAX_GRAMMAR_CHARS,
     MAX_LOGPROBS,
     MAX_TOKENS,
     AggregationOptions,
@@ -37,6 +40,7 @@ from hocket_bus.messages.dispatch import Writer
 from hocket_bus.wire import decode, encode
 
 from .conversation import checked_prompt, latest, prompt_of
+from .schema import grammar_of, request_for
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -44,6 +48,7 @@ R = TypeVar("R")
 _WORDS = {str: "text", bool: "True or False", int: "a whole number", float: "a number", NoneType: "None"}
 _WORDS[Path] = "a pathlib.Path"
 _WORDS[Turn] = "a Turn"
+_WORDS[object] = "values of JSON"
 _WORDS[bytes] = "bytes"
 
 
@@ -94,6 +99,8 @@ def _fits(value: object, kind: Any) -> bool:  # noqa: ANN401 - an annotation
         return isinstance(value, list | tuple) and all(_fits(each, get_args(kind)[0]) for each in value)
     if origin is dict:
         return isinstance(value, dict) and all(_fits(each, get_args(kind)[1]) for each in value.values())
+    if kind is object:
+        return True
     if kind is float:
         return isinstance(value, int | float) and not isinstance(value, bool) and _is_number(value)
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
@@ -158,6 +165,8 @@ class Options(TypedDict, total=False):
     asker: str  # for whom a program asks, for the asked side's records
     shares: bool  # each token tells the shares of the passages read here, as soon as they are known
     stop: str | tuple[str, ...]  # texts before which the answer ends
+    schema: dict[str, object] | None  # the answer is JSON that fits this JSON Schema
+    grammar: str  # the answer is a text of this grammar, in llguidance's dialect of Lark
     ignore_eos: bool
     require_cloud: bool  # rather an error than an answer of the device alone
     alone: bool
@@ -190,6 +199,8 @@ def ask_message(
     shares: bool = DEFAULTS.shares,
     asker: str = DEFAULTS.asker,
     stop: str | tuple[str, ...] = (),
+    schema: dict[str, object] | None = None,
+    grammar: str = DRAWN.grammar,
     ignore_eos: bool = False,
     require_cloud: bool = False,
     alone: bool = False,
@@ -201,13 +212,16 @@ def ask_message(
 ) -> Ask:
     """Build an Ask from `Options`; no seed means a random one. Raises BadRequest for values out of range."""
     aggregated = _aggregated(aggregation, weights, members, require_cloud=require_cloud, alone=alone)
+    prompt = _prompt(question, messages, turns, system)
+    if schema is not None:
+        prompt, grammar = _asked_for(schema, prompt, grammar)
     ask = Ask(
         request=os.urandom(16),
         topic=topic,
-        prompt=_prompt(question, messages, turns, system),
+        prompt=prompt,
         mode=mode,
         options=_options(mode, aggregated, DispatchOptions(alone=alone, pace=pace, to=to), own),
-        sampling=_sampling(temperature, top_p, seed, max_tokens, logprobs),
+        sampling=_sampling(temperature, top_p, seed, max_tokens, logprobs, grammar),
         task=task,
         documents=documents,
         within=_listed(within),
@@ -231,9 +245,21 @@ def _listed(names: str | tuple[str, ...]) -> list[str]:
     return [names] if names and isinstance(names, str) else list(names)
 
 
-def _sampling(temperature: float, top_p: float, seed: int | None, max_tokens: int, logprobs: int | None) -> Sampling:
+def _sampling(
+    temperature: float, top_p: float, seed: int | None, max_tokens: int, logprobs: int | None, grammar: str
+) -> Sampling:
     drawn = secrets.randbits(64) if seed is None else seed
-    return Sampling(temperature=temperature, top_p=top_p, seed=drawn, max_tokens=max_tokens, logprobs=logprobs)
+    return Sampling(
+        temperature=temperature, top_p=top_p, seed=drawn, max_tokens=max_tokens, logprobs=logprobs, grammar=grammar
+    )
+
+
+def _asked_for(schema: Mapping[str, object], prompt: Prompt, grammar: str) -> tuple[Prompt, str]:
+    """Return the prompt that asks for JSON by a schema, and the schema's grammar. Raises BadRequest."""
+    if grammar:
+        raise BadRequest("schema and grammar exclude each other", "choose one")
+    system = "\n\n".join(filter(None, [prompt.system, request_for(schema)]))
+    return checked_prompt(structs.replace(prompt, system=system)), grammar_of(schema)
 
 
 def _prompt(question: str | None, messages: Sequence[Mapping[str, str]], turns: Sequence[Turn], system: str) -> Prompt:
@@ -281,6 +307,11 @@ def _in_range(ask: Ask, pace: float) -> Ask:
         (all(ask.stop), "a stop text is empty", "leave it out"),
         (all(ask.within), "a folder to read is empty", "leave it out"),
         (len(ask.stop) <= 16, f"there are {len(ask.stop)} stop texts", "use at most 16"),
+        (
+            len(sampling.grammar) <= MAX_GRAMMAR_CHARS,
+            f"the grammar or schema has {len(sampling.grammar)} characters",
+            f"use at most {MAX_GRAMMAR_CHARS}",
+        ),
     ]
     if isinstance(ask.options, AggregationOptions):
         both = ask.options.alone and ask.options.require_cloud

@@ -6,13 +6,14 @@ from typing import Annotated, Literal, NamedTuple, get_args
 
 from msgspec import Meta, Struct
 
-PROTOCOL_VERSION = 29
+PROTOCOL_VERSION = 30
 MAX_QUESTION_CHARS = 8_000
 MAX_TOKENS = 4_096
 MAX_LOGPROBS = 20  # of the tokens in one place
 MAX_TURNS = 64  # of a conversation that are told with a question
 MAX_ANSWER_CHARS = 32_000  # of one of them
 MAX_SYSTEM_CHARS = 8_000
+MAX_GRAMMAR_CHARS = 64_000
 MAX_THOUGHT_CHARS = 10_000  # of one message
 MAX_REASONING_CHARS = 64_000  # of all that is thought before an answer; what is beyond is left out
 MAX_UNSUPPORTED = 256  # words of an answer that are named
@@ -71,7 +72,8 @@ Spans = Annotated[list[Span], Meta(max_length=MAX_UNSUPPORTED)]
 class Sampling(Record, frozen=True):
     """Parameters of the drawing of tokens. Temperature 0 is greedy; temperature and top-p act after mixing.
 
-    `logprobs` asks for each token's log-probability, and for those of so many tokens that were the most likely.
+    `logprobs` asks for each token's log-probability, and for those of so many tokens that were the most likely. The
+    answer obeys the `grammar`, in llguidance's dialect of Lark; empty: any text.
     """
 
     temperature: Annotated[float, Meta(ge=0, le=10)] = 0.0
@@ -79,6 +81,7 @@ class Sampling(Record, frozen=True):
     seed: Digest = 0
     max_tokens: Annotated[int, Meta(ge=1, le=MAX_TOKENS)] = 128
     logprobs: Annotated[int, Meta(ge=0, le=MAX_LOGPROBS)] | None = None
+    grammar: Annotated[str, Meta(max_length=MAX_GRAMMAR_CHARS)] = ""
 
 
 class Ranked(Record, frozen=True):

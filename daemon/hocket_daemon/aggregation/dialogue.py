@@ -125,6 +125,7 @@ class Dialogue:
             most_say,
             begin.reweigh_every if begin.weights in REWEIGHED else None,
             begin.unit == "word" and sampling.temperature > 0,
+            begin.unit == "token" and bool(sampling.grammar),
         )
         self.exchange = self.exchange_type(side, terms)
         self._side = side

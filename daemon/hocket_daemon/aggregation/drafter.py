@@ -236,7 +236,10 @@ class Drafter:
         self._grounded = Grounded(services.compute, self._meter.add)
         self._decoding: _Decoding | None = None
         mass, ends = begin.wire_mass, bool(begin.eos)
-        self._drafts = drafts_of(services.model, begin.unit, begin.sampling, mass=mass, ends=ends, account=account)
+        grammar = services.grammars.of(begin.sampling.grammar)
+        self._drafts = drafts_of(
+            services.model, begin.unit, begin.sampling, mass=mass, ends=ends, account=account, grammar=grammar
+        )
 
     @property
     def text(self) -> Callable[[list[int]], str]:

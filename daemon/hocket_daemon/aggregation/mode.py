@@ -39,7 +39,7 @@ from ..engine.runtime.sequences import rows_of
 from ..serving.disclosure import Disclosure
 from ..serving.mode import Peer, Session
 from ..serving.peers.peer_group import PeerGroup
-from ..serving.services import Services
+from ..serving.services import NO_GRAMMAR, Services
 from ..serving.stream.reply import Reply
 from .exchange.schedule import Scheduler
 from .follower import Follower
@@ -96,6 +96,8 @@ class AggregationMode:
             raise BadRequest("alone and require_cloud exclude each other", "choose one")
         if options.members:
             raise BadRequest("other devices take part only in modes graph and auto", "add: --mode graph")
+        if ask.sampling.grammar and options.method == "independent":
+            raise BadRequest("the method independent cannot aggregate by a grammar", "leave the method out")
 
     def rows(self, ask: Ask) -> int:
         """Count the rows of a question: one for each passage, and one for itself where passages are set against it."""
@@ -105,6 +107,8 @@ class AggregationMode:
         """Lead a session; where it `escalates` the cloud may read other devices' passages, too. Raises BadRequest."""
         options = options_of(ask)
         remote = self._remote(None if options.alone else peer)
+        if remote is not None and ask.sampling.grammar:
+            return self._constrained(ask, reply, remote)
         if remote is not None and self._dispatched is not None:
             why = f"the {remote}'s model is a server that returns no probabilities"
             if options.require_cloud:
@@ -113,9 +117,19 @@ class AggregationMode:
                 reply.notice(f"{why}: only one side writes this answer")
             return self._dispatched(ask, reply, peer, escalates)
 
+        return self._led(ask, reply, peer, escalates=escalates)
+
+    def _led(self, ask: Ask, reply: Reply, peer: Peer | None, *, escalates: bool = False) -> Session:
         leader = Leader(self._services, reply, peer, self._terms(ask, escalates=escalates), self._scorer)
         leader.start()
         return leader
+
+    def _constrained(self, ask: Ask, reply: Reply, remote: Side) -> Session:
+        """Lead an answer that obeys a grammar where the model of the side `remote` cannot. Raises BadRequest."""
+        if options_of(ask).require_cloud or remote == self._services.side:
+            raise BadRequest(f"the {remote}'s {NO_GRAMMAR}", "leave out the grammar or the schema")
+        reply.notice(f"the {remote}'s {NO_GRAMMAR}: answering without it")
+        return self._led(ask, reply, None)
 
     def begin_group(
         self, ask: Ask, reply: Reply, cloud: Peer, peer_group: PeerGroup, settings: GroupSettings
@@ -174,8 +188,9 @@ class AggregationMode:
             raise NOT_FOR_OTHERS
         begin = _begin(opening)
         self._services.check_unit(begin.unit, begin.tokenizer)
-        if begin.unit == "word" and self._disclosure is not None:
-            raise Unavailable("this device limits what its drafts reveal (most_bits), and of words it cannot yet")
+        if self._disclosure is not None and (begin.unit == "word" or begin.sampling.grammar):
+            what = "words" if begin.unit == "word" else "a constrained answer"
+            raise Unavailable(f"this device limits what its drafts reveal (most_bits), and of {what} it cannot yet")
         follower = Follower(self._services, begin, peer, self._scheduler, self._disclosure)
         follower.start()
         return follower

@@ -134,6 +134,8 @@ class DispatchMode:
             raise BadRequest(f"these options do not apply to mode {self.name}", "leave them out")
         if options_of(ask).alone and options_of(ask).to in ("cloud", "server"):
             raise BadRequest(f"alone and to {options_of(ask).to} exclude each other", "choose one")
+        if ask.sampling.grammar and (self._services.reader is not None or options_of(ask).to == "server"):
+            raise BadRequest(f"the {NO_GRAMMAR}", "leave out the grammar or the schema, or ask another side")
 
     def rows(self, ask: Ask) -> int:
         """Count the rows of a question: one for each passage, and one for itself where passages are set against it."""
@@ -173,6 +175,8 @@ class DispatchMode:
         self._services.check_unit(dispatch.unit, dispatch.tokenizer)
         if dispatch.unit == "word" and not self._writes_words:
             raise Unavailable(*ANOTHER_TOKENIZER)
+        if dispatch.sampling.grammar and self._services.reader is not None:
+            raise Unavailable(f"the {NO_GRAMMAR}")
 
         def on_first() -> None:
             self._own.observe(time.monotonic() - began_s)
@@ -242,7 +246,8 @@ class DispatchMode:
     def _by_server(self, ask: Ask, begins: Begins) -> bool:
         """Tell whether a server takes the cloud's part in a question."""
         to = options_of(ask).to
-        return self._services.server is not None and (to == "server" or (begins == "race" and not to))
+        races = begins == "race" and not to and not ask.sampling.grammar  # a server obeys none
+        return self._services.server is not None and (to == "server" or races)
 
     def _opening(self, ask: Ask, unit: Unit, *, escalates: bool) -> Dispatch:
         return Dispatch(

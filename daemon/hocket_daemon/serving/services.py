@@ -11,6 +11,7 @@ from ..engine.generators.generator import TextGenerator
 from ..engine.language_model import LanguageModel
 from ..engine.reading import Reading
 from ..engine.runtime.compute import Compute
+from ..engine.text.grammar import Grammars
 from ..engine.text.words import LAW
 from ..monitoring.counters import Counters
 from ..privacy.disclosure_account import DisclosureAccount
@@ -21,6 +22,9 @@ from .first_tokens import FirstTokens
 from .search.gatherer import MAX_NOTICES, Gathered, Gatherer
 from .search.retrieval import RetrievalClient
 from .stream.targets import ANOTHER_TOKENIZER
+
+
+NO_GRAMMAR = "model is a server, which returns text alone and cannot be held to a grammar"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,10 @@ class Services:
     history: History = field(default_factory=History)  # which turns were read elsewhere
     gatherer: Gatherer | None = None  # of others' passages
     fallback_notice: str = ""  # what readers are told of a model that nobody chose
+    grammars: Grammars = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "grammars", Grammars(self.model))
 
     def notices(self, gathered: Gathered | None) -> list[str]:
         """Return what the other side's reader should know of this side's part."""

@@ -232,7 +232,8 @@ class Exchange:
         most = self._terms.logprobs
         if most is None:
             return UNRANKED
-        return ranking(*_mixed(weighed), token, most)
+        ids, law = _mixed(weighed)
+        return ranking(ids, law / law.sum(), token, most)
 
     def _own_draft(self, step: int) -> Draft | None:
         found = self._own.get(step)

@@ -34,6 +34,16 @@ class Part(NamedTuple):
         return self.eta * self.draft.distribution.of(token) if self.draft is not None else 0.0
 
 
+def _of_allowed(part: Part) -> Part:
+    """Return a part of the mixture from which a grammar takes all but the allowed tokens M.
+
+    p(v | M) is in proportion to 1[v in M] Σ η p(v), and a draft tells p(· | M) and kept = p(M): so η becomes η p(M).
+    """
+    if part.draft is None:
+        return part
+    return part._replace(eta=part.eta * tokens_of(part.draft.distribution).kept)
+
+
 class _Weight(NamedTuple):
     """A party's log h for all steps that are weighed by the same `prefix` of the answer."""
 
@@ -172,7 +182,8 @@ class Parties:
         if len(logs) < len(drafts):
             return []
         shares = etas(list(logs.values()), self._terms.most_say if len(logs) > 2 else 1.0)
-        return [Part(*each) for each in zip(drafts, shares, drafts.values(), strict=True)]
+        parts = [Part(*each) for each in zip(drafts, shares, drafts.values(), strict=True)]
+        return list(map(_of_allowed, parts)) if self._terms.is_constrained else parts
 
     def watch(self, own: Draft, token: int) -> bool:
         """Check everybody's part in a step's token; tell whether any has steered the answer too far to go on with."""

@@ -63,6 +63,7 @@ class SessionTerms:
     most_say: float = 1.0
     reweigh_every: int | None = None
     by_coin: bool = False  # a coin names the party whose word is the target
+    is_constrained: bool = False  # drafts are of the tokens that a grammar allows
 
 
 def tokens_of(law: Law) -> Distribution:

@@ -84,7 +84,12 @@ class LocalWriter:
         self._rule = Rule(opening.sampling.seed, opening.sampling.temperature, opening.sampling.top_p)
         self._ends = number_of(END) if opening.unit == "word" else None
         self._drafts = drafts_of(
-            services.model, opening.unit, opening.sampling, mass=opening.wire_mass, ends=bool(opening.eos)
+            services.model,
+            opening.unit,
+            opening.sampling,
+            mass=opening.wire_mass,
+            ends=bool(opening.eos),
+            grammar=services.grammars.of(opening.sampling.grammar),
         )
         self._find, self._stop_finding = find, nothing
         self._weights: list[float] = []

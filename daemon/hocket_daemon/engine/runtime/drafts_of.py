@@ -10,8 +10,10 @@ from ..language_model import LanguageModel
 from ..sampling.drawing import Rule
 from ..sampling.heads import TokenDraft
 from ..text.counted_word import WordMeter
+from ..text.grammar import Grammar
 from ..text.word_tokens import WordTokens
 from ..text.words import CAP
+from .constrained import ConstrainedDrafts
 from .own_drafts import OwnDraft, OwnDrafts
 from .word_drafts import WordDrafts
 
@@ -43,12 +45,23 @@ class TokenDrafts:
 
 
 def drafts_of(
-    model: LanguageModel, unit: Unit, sampling: Sampling, *, mass: float, ends: bool, account: WordMeter | None = None
+    model: LanguageModel,
+    unit: Unit,
+    sampling: Sampling,
+    *,
+    mass: float,
+    ends: bool,
+    account: WordMeter | None = None,
+    grammar: Grammar | None = None,
 ) -> OwnDrafts:
     """Return how a side drafts in a session; `mass` and `ends` are as WordDraw has them.
 
-    An `account` counts what drawn words disclose; then their noise is this side's own, not that of the seed.
+    An `account` counts what drawn words disclose; then their noise is this side's own, not that of the seed. The answer
+    obeys the `grammar`, if there is one.
     """
+    if grammar is not None:
+        free = drafts_of(model, unit, sampling, mass=mass, ends=ends, account=account)
+        return ConstrainedDrafts(free, grammar, mass)
     if unit == "token":
         return TokenDrafts(model, mass)
     rule = Rule(sampling.seed, sampling.temperature, sampling.top_p)

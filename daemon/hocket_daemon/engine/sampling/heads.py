@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..segments import Wanted
-from .distribution import Distribution, truncated
+from .distribution import VOCABULARY_LIMIT, Distribution, truncated
 
 Probabilities: TypeAlias = NDArray[np.floating]
 Table: TypeAlias = NDArray[np.float64]  # [tokens, passages], or one row; it sums to 1, and to 0 where it is not known
@@ -23,6 +23,7 @@ NO_PROBABILITIES: NDArray[np.float32] = np.zeros(0, np.float32)
 PLAUSIBLE = 0.1  # of a row's likeliest id: what is less likely keeps its probability
 MASS = 0.999  # of a head, unless it has MAX_IDS ids before
 MAX_IDS = 4096
+_LEAST = np.float32(1e-30)  # of an allowed id: what a model all but excludes must not be nothing
 _FLOOR = np.float32(1 - MASS)  # no id that a head leaves out is likelier: either the rest or 1 / MAX_IDS bounds it
 
 
@@ -64,6 +65,32 @@ class Heads:
     def of_each(self, at: int, width: int) -> Heads:
         """Return each row's heads after its token `at`; every row has `width` tokens here, one after the other."""
         return Heads(self.probabilities[at::width], None if self.ids is None else self.ids[at::width])
+
+    def among(self, allowed: NDArray[np.int32], mass: float) -> Heads:
+        """Return the heads of the `allowed` ids alone, ascending: of each row the likeliest with `mass` of its share.
+
+        Probabilities stay what they are, so a row sums to its share. Of what a head leaves out each id of
+        VOCABULARY_LIMIT counts as an equal part.
+        """
+        rows = [self._among(place, allowed, mass) for place in range(len(self))]
+        most = max(len(ids) for ids, _ in rows)
+        ids, probabilities = np.zeros((len(rows), most), np.int32), np.zeros((len(rows), most), np.float32)
+        for place, (own, values) in enumerate(rows):
+            ids[place, : len(own)], probabilities[place, : len(own)] = own, values
+        return Heads(probabilities, ids)
+
+    def _among(self, place: int, allowed: NDArray[np.int32], mass: float) -> tuple[NDArray[np.int32], Probabilities]:
+        if self.ids is None:
+            found = self.probabilities[place, allowed]
+        else:
+            ids, values = self.at(place)._named()[0]
+            rest = max(0.0, 1.0 - float(values.sum(dtype=np.float64)))
+            found = np.full(len(allowed), rest / VOCABULARY_LIMIT, np.float32)
+            _, here, there = np.intersect1d(allowed, ids, assume_unique=True, return_indices=True)
+            found[here] = values[there]
+        found = np.maximum(found, _LEAST)
+        places = truncated(found / found.sum(dtype=np.float64), mass)[1]
+        return allowed[places], found[places]
 
     def dense(self, vocabulary: int) -> NDArray[np.float32]:
         """Return the probabilities [places, vocabulary], 0 for what is left out."""

@@ -17,6 +17,7 @@ from hocket_bus.faults import error_message
 from hocket_bus.messages import MAX_QUESTION_CHARS, Accepted, Ask, Cancel, Credit, Error, Lost, Message, Resume
 from hocket_bus.sockets import Received, Routes, Server
 
+from ...engine.text.grammar import check_grammar
 from ..mode import Asks, Peer, Session
 from ..search.about_collection import asked_of_collection
 from ..search.evidence import is_small_talk
@@ -186,7 +187,8 @@ class Requests:
             raise
 
     def _session(self, mode: Asks, ask: Ask, reply: Reply, peer: Peer | None) -> Session:
-        asked = asked_of_collection(ask.prompt.query) if ask.task == "answer" and ask.documents != 0 else None
+        is_free = ask.task == "answer" and ask.documents != 0 and not ask.sampling.grammar
+        asked = asked_of_collection(ask.prompt.query) if is_free else None
         if asked is None:
             return self._answering(mode, ask, reply, peer)
         return Surveying(ask, asked, reply, self._services, begun=partial(self._answering, mode), peer=peer)
@@ -225,3 +227,7 @@ def check(ask: Ask) -> None:
         raise BadRequest("a text to continue cannot have earlier turns", "leave them out, or ask a question")
     if "" in ask.stop:
         raise BadRequest("a stop text is empty", "leave it out")
+    if ask.sampling.grammar:
+        if ask.ignore_eos:
+            raise BadRequest("an answer that obeys a grammar ends where the grammar does", "leave out ignore_eos")
+        check_grammar(ask.sampling.grammar)

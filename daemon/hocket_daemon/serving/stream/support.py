@@ -1,7 +1,7 @@
 """Words of an answer that no passage supports. Pure.
 
-Each side looks through its own passages; a word is unsupported where both find it in none. A word that was asked for
-needs no support.
+Each side looks through its own passages; a word is unsupported where both find it in none. A word that was asked for,
+in the question or in a program's instructions, needs no support.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ UNFOUNDED = "most of its words are in no passage, so it may be invented"
 def unsupported(text: str, prompt: Prompt, passages: Sequence[str]) -> list[Span]:
     """Return the unsupported words of an answer, which begins with no blank, as at most MAX_UNSUPPORTED spans."""
     said = [part for turn in prompt.turns for part in (turn.query, turn.answer)]
-    missing = missing_words(text, [*passages, prompt.query, *said])
+    missing = missing_words(text, [*passages, prompt.query, prompt.system, *said])
     return [Span(start=start, end=end) for start, end in missing[:MAX_UNSUPPORTED]]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -70,6 +71,10 @@ With = Annotated[
         help="Let these devices of the group draft too, encrypted end to end: ben,anna; implies --mode graph.",
     ),
 ]
+Schema = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help='Answer with JSON that fits the JSON Schema in this file; "-": with any object.'),
+]
 Known = Annotated[
     Literal["say", "mark", "answer"],
     typer.Option(help="If nothing found is about the question: say so, mark the answer, or answer anyway."),
@@ -81,7 +86,10 @@ EXAMPLE = """Examples:
 
 hocket ask "Where does Linnea Varga live, and what is the price of the ferry to Brightholm?"
 
-hocket ask --temperature 0 --json - < question.txt"""
+hocket ask --temperature 0 --json - < question.txt
+
+hocket ask --schema invoice.json "Which invoice is still open?"
+"""
 
 
 def register(app: typer.Typer) -> None:
@@ -105,6 +113,7 @@ def ask(
     within: Within = None,
     unknown: Known = ASKED.unknown,
     stop: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="Stop before this text; repeatable.")] = None,
+    schema: Schema = None,
     alone: Annotated[bool, typer.Option("--alone", help="Ask this side only.")] = False,
     require_cloud: Required = False,
     members: With = "",
@@ -130,10 +139,25 @@ def ask(
     options |= {"alone": alone, "require_cloud": require_cloud, "pace": pace, "deadline_s": timeout}
     options |= {"stop": tuple(stop or ()), "to": to, "members": _names(members)}
     options |= {"within": folders_named(within), "unknown": unknown}
+    if schema is not None:
+        options["schema"] = _schema(schema)
     text = console.stdin_text() if question == "-" else question
     where, keys = meant(endpoint, home)
     read = _ask_json if json_lines else ask_people
     read(where, text, options, keys, sources=sources == "yes", stored=_retrieval(endpoint, home) if quote else "")
+
+
+def _schema(path: Path) -> dict[str, object]:
+    """Read a JSON Schema. Raises BadParameter for a file that holds none."""
+    if path == Path("-"):
+        return {"type": "object"}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise typer.BadParameter(f"{path} holds no JSON: {error}", param_hint="--schema") from error
+    if not isinstance(found, dict):
+        raise typer.BadParameter(f"{path} holds no JSON Schema: it is no object", param_hint="--schema")
+    return found
 
 
 def _names(listed: str) -> tuple[str, ...]:

@@ -212,9 +212,7 @@ def ask_message(
 ) -> Ask:
     """Build an Ask from `Options`; no seed means a random one. Raises BadRequest for values out of range."""
     aggregated = _aggregated(aggregation, weights, members, require_cloud=require_cloud, alone=alone)
-    prompt = _prompt(question, messages, turns, system)
-    if schema is not None:
-        prompt, grammar = _asked_for(schema, prompt, grammar)
+    prompt, grammar = _asked_for(schema, _prompt(question, messages, turns, system), grammar)
     ask = Ask(
         request=os.urandom(16),
         topic=topic,
@@ -228,7 +226,7 @@ def ask_message(
         unknown=unknown,
         shares=shares,
         asker=asker,
-        stop=[stop] if isinstance(stop, str) else list(stop), ignore_eos=ignore_eos, deadline_s=deadline_s,
+        stop=_listed(stop), ignore_eos=ignore_eos, deadline_s=deadline_s,
     )  # fmt: skip
     return _in_range(ask, pace)
 
@@ -254,8 +252,10 @@ def _sampling(
     )
 
 
-def _asked_for(schema: Mapping[str, object], prompt: Prompt, grammar: str) -> tuple[Prompt, str]:
-    """Return the prompt that asks for JSON by a schema, and the schema's grammar. Raises BadRequest."""
+def _asked_for(schema: Mapping[str, object] | None, prompt: Prompt, grammar: str) -> tuple[Prompt, str]:
+    """Return the prompt that asks for JSON by a schema, if there is one, and the grammar. Raises BadRequest."""
+    if schema is None:
+        return prompt, grammar
     if grammar:
         raise BadRequest("schema and grammar exclude each other", "choose one")
     system = "\n\n".join(filter(None, [prompt.system, request_for(schema)]))

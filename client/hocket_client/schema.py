@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Final
+
+from hocket_bus import as_json
 
 SHOWN_CHARS = 2_000  # of a schema: the model reads no longer one, and is held to it all the same
 _WRITTEN: Final = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
 
 
 def grammar_of(schema: Mapping[str, object]) -> str:
-    """Return the grammar of the JSON texts that fit a JSON Schema, in the spelling of Python's json.dumps."""
+    """Return the grammar of the JSON texts that fit a JSON Schema, with a blank after each comma and colon."""
     return f"start: {json_rule(schema)}"
 
 
 def json_rule(schema: Mapping[str, object]) -> str:
     """Return what a rule of a grammar says for the JSON texts that fit a schema."""
-    return f"%json {json.dumps({**schema, 'x-guidance': _WRITTEN})}"
+    return f"%json {as_json.text({**schema, 'x-guidance': _WRITTEN})}"
 
 
 def request_for(schema: Mapping[str, object]) -> str:
     """Return the line that asks a model for JSON that fits a schema."""
-    written = json.dumps(schema, ensure_ascii=False)
+    written = as_json.text(schema)
     if set(schema) <= {"type"}:
         return f"Answer with one JSON {schema.get('type', 'value')} and nothing else."
     if len(written) > SHOWN_CHARS:

@@ -158,12 +158,11 @@ class _Table:
 
     def __init__(self, model: Vocabulary) -> None:
         words = model.word_tokens if model.writes_words else None
-        pieces = words.token_bytes if words is not None else _spelled(model)
-        ends = set(model.eos)
+        spelled = words.token_bytes if words is not None else _spelled(model)
+        special = {*model.eos, *(id for id, each in enumerate(spelled) if not each)}
         self.eos_token_id = model.eos[0]
-        self.special_token_ids = [id for id, piece in enumerate(pieces) if id in ends or not piece]
-        special = set(self.special_token_ids)
-        self.tokens = [b"<%d>" % id if id in special else piece for id, piece in enumerate(pieces)]
+        self.special_token_ids = sorted(special)
+        self.tokens = [b"<%d>" % id if id in special else each for id, each in enumerate(spelled)]
         self._split = model.continued
 
     def __call__(self, text: str) -> list[int]:

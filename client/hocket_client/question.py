@@ -99,11 +99,9 @@ def _fits(value: object, kind: Any) -> bool:  # noqa: ANN401 - an annotation
         return isinstance(value, list | tuple) and all(_fits(each, get_args(kind)[0]) for each in value)
     if origin is dict:
         return isinstance(value, dict) and all(_fits(each, get_args(kind)[1]) for each in value.values())
-    if kind is object:
-        return True
     if kind is float:
         return isinstance(value, int | float) and not isinstance(value, bool) and _is_number(value)
-    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+    return isinstance(value, kind) and (kind in (bool, object) or not isinstance(value, bool))
 
 
 def _is_number(value: float) -> bool:
@@ -213,20 +211,17 @@ def ask_message(
     """Build an Ask from `Options`; no seed means a random one. Raises BadRequest for values out of range."""
     aggregated = _aggregated(aggregation, weights, members, require_cloud=require_cloud, alone=alone)
     prompt, grammar = _asked_for(schema, _prompt(question, messages, turns, system), grammar)
+    number = secrets.randbits(64) if seed is None else seed
     ask = Ask(
         request=os.urandom(16),
-        topic=topic,
-        prompt=prompt,
-        mode=mode,
+        topic=topic, prompt=prompt, mode=mode,
         options=_options(mode, aggregated, DispatchOptions(alone=alone, pace=pace, to=to), own),
-        sampling=_sampling(temperature, top_p, seed, max_tokens, logprobs, grammar),
-        task=task,
-        documents=documents,
-        within=_listed(within),
+        sampling=Sampling(
+            temperature=temperature, top_p=top_p, seed=number, max_tokens=max_tokens, logprobs=logprobs, grammar=grammar
+        ),
+        task=task, documents=documents, within=_listed(within),
         unknown=unknown,
-        shares=shares,
-        asker=asker,
-        stop=_listed(stop), ignore_eos=ignore_eos, deadline_s=deadline_s,
+        shares=shares, asker=asker, stop=_listed(stop), ignore_eos=ignore_eos, deadline_s=deadline_s,
     )  # fmt: skip
     return _in_range(ask, pace)
 
@@ -241,15 +236,6 @@ def _aggregated(
 def _listed(names: str | tuple[str, ...]) -> list[str]:
     """Return one name, several or none as a list."""
     return [names] if names and isinstance(names, str) else list(names)
-
-
-def _sampling(
-    temperature: float, top_p: float, seed: int | None, max_tokens: int, logprobs: int | None, grammar: str
-) -> Sampling:
-    drawn = secrets.randbits(64) if seed is None else seed
-    return Sampling(
-        temperature=temperature, top_p=top_p, seed=drawn, max_tokens=max_tokens, logprobs=logprobs, grammar=grammar
-    )
 
 
 def _asked_for(schema: Mapping[str, object] | None, prompt: Prompt, grammar: str) -> tuple[Prompt, str]:

@@ -32,7 +32,7 @@ from hocket_bus.messages import (
 from ..engine.generators.generator import TextRequest
 from ..privacy.history import CLOUD
 from ..serving.mode import Peer
-from ..serving.services import Services
+from ..serving.services import NO_GRAMMAR, Services
 from ..serving.stream.prefix import PrefixChain
 from ..serving.stream.reply import Reply
 from ..serving.stream.targets import ANOTHER_TOKENIZER, targets_of

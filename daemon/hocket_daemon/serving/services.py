@@ -23,7 +23,6 @@ from .search.gatherer import MAX_NOTICES, Gathered, Gatherer
 from .search.retrieval import RetrievalClient
 from .stream.targets import ANOTHER_TOKENIZER
 
-
 NO_GRAMMAR = "model is a server, which returns text alone and cannot be held to a grammar"
 
 

@@ -15,6 +15,7 @@ from hocket_client import Options
 
 from ..access.people import Person
 from ..answers.drawing import drawn
+from ..answers.formats import ANY_OBJECT
 from ..answers.logprobs import entries, wanted_logprobs
 from ..answers.questions import FINISHES, Answer
 from ..answers.ways import way_named
@@ -119,11 +120,9 @@ def _thinking(thought: str) -> dict[str, str]:
 
 def _options(wanted: TalkRequest) -> Options:
     """Return the client's options. Raises Refusal for options that are not supported."""
-    if wanted.format:
-        raise unsupported("format", "answers are plain text only", "leave out format")
     told = wanted.options or Drawn()
     is_bounded = told.num_predict is not None and told.num_predict > 0  # others mean: as long as it gets
-    return drawn(
+    options = drawn(
         max_tokens=told.num_predict if is_bounded else None,
         temperature=told.temperature,
         top_p=told.top_p,
@@ -131,6 +130,21 @@ def _options(wanted: TalkRequest) -> Options:
         stop=told.stop,
         logprobs=wanted_logprobs(wanted.logprobs, wanted.top_logprobs),
     )
+    if (schema := _schema(wanted.format)) is not None:
+        options["schema"] = schema
+        options["unknown"] = "mark"  # this API has no other place for a sentence than the text, which is JSON
+    return options
+
+
+def _schema(wanted: object) -> dict[str, object] | None:
+    """Return the JSON Schema that is asked for; None: any text. Raises Refusal."""
+    if wanted in (None, ""):
+        return None
+    if wanted == "json":
+        return ANY_OBJECT
+    if not isinstance(wanted, dict):
+        raise Refusal(400, "the format is neither 'json' nor a JSON Schema", "send one", "bad_request", param="format")
+    return wanted
 
 
 async def _answered(request: Request, wanted: TalkRequest, options: Options, asks: bool, shape: Shape) -> Response:

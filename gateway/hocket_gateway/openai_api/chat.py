@@ -10,20 +10,22 @@ from starlette.responses import Response
 
 from hocket_bus.messages import Done, Notice, Thought, Token, Waiting
 from hocket_client import Options
-from hocket_client.conversation import ROLES
 
 from ..access.people import Person
 from ..answers.citations import Citation
+from ..answers.formats import begins_json, is_refusal, schema_of
 from ..answers.logprobs import entries, wanted_logprobs
-from ..answers.marks import Marks, unmarked
+from ..answers.marks import Marks
 from ..answers.questions import FINISHES, Answer, of_token
 from ..answers.shapes import DONE, sse, usage_of
+from ..answers.tools import Call, CallStream, Tools, tools_of
 from ..answers.ways import way_named
 from ..gateway import Gateway
 from ..http.body import read
 from ..http.refusals import Refusal, unsupported
 from ..http.sending import EventStream, json_response, whole
-from .wanted import ChatMessage, Wanted, options_of, text_of
+from .tool_turns import call_object, spoken
+from .wanted import ChatMessage, Wanted, options_of
 
 MAX_NUMBERS = 4_096  # in a line of a stream: some clients read no more than 64 KiB
 
@@ -44,7 +46,22 @@ class ChatRequest(Wanted, frozen=True, kw_only=True):
     @property
     def is_marked_live(self) -> bool:
         """Tell whether marks are made while the answer comes."""
-        return self.marks and bool(self.stream)
+        return self.has_marks and bool(self.stream)
+
+    @property
+    def offered(self) -> Tools | None:
+        """The tools that the answer may call; None for none. Raises Refusal."""
+        return tools_of(self.tools, self.tool_choice)
+
+    @property
+    def is_json(self) -> bool:
+        """Tell whether the answer is to be JSON."""
+        return self.response_format is not None and self.response_format.get("type", "text") != "text"
+
+    @property
+    def has_marks(self) -> bool:
+        """Tell whether there are marks in the text: JSON and calls have none."""
+        return self.marks and not self.is_json and self.offered is None
 
 
 async def chat_completions(request: Request) -> Response:
@@ -62,56 +79,53 @@ async def chat_completions(request: Request) -> Response:
 
 def chat_options(wanted: ChatRequest) -> Options:
     """Return the client's options. Raises Refusal."""
-    _check(wanted)
+    if wanted.functions:
+        raise unsupported("functions", "functions are called by tools", "send tools")
+    if not wanted.messages:
+        raise Refusal(400, "there are no messages", "send at least one of the user's", "bad_request", param="messages")
     options = options_of(wanted, logprobs=wanted_logprobs(wanted.logprobs, wanted.top_logprobs))
     if wanted.max_completion_tokens is not None:
         options["max_tokens"] = wanted.max_completion_tokens
     if wanted.is_marked_live:
         options["shares"] = True
-    options["messages"] = [
-        {"role": message.role, "content": _content(message, f"messages[{at}].content")}
-        for at, message in enumerate(wanted.messages)
-    ]
+    options["messages"] = spoken(wanted.messages)
+    _constrain(options, wanted)
     return options
 
 
-def _content(message: ChatMessage, param: str) -> str:
-    """Return a message's text, without marks in an earlier answer. Raises Refusal."""
-    text = text_of(message.content, param)
-    return unmarked(text) if message.role == "assistant" else text
-
-
-def _check(wanted: ChatRequest) -> None:
-    if (wanted.tools or wanted.functions) and wanted.tool_choice != "none":
-        raise unsupported("tools", "hocket does not call tools", "leave out tools")
-    kind = (wanted.response_format or {}).get("type", "text")
-    if kind != "text":
-        raise unsupported("response_format", "answers are plain text only", "leave out response_format")
-    if not wanted.messages:
-        raise Refusal(400, "there are no messages", "send at least one of the user's", "bad_request", param="messages")
-    for at, message in enumerate(wanted.messages):
-        if message.role not in ROLES or message.tool_calls:
-            text = (
-                f"a message of '{message.role[:50]}'{' that calls tools' * bool(message.tool_calls)} is not supported"
-            )
-            raise unsupported(f"messages[{at}]", text, f"use the roles {', '.join(ROLES)}")
+def _constrain(options: Options, wanted: ChatRequest) -> None:
+    """Hold the answer to a schema, or to a call of a tool. Raises Refusal."""
+    schema = schema_of(wanted.response_format, "response_format")
+    if schema is not None:
+        options["schema"] = schema
+    if (tools := wanted.offered) is None:
+        return
+    if schema is not None:
+        raise unsupported("response_format", "a request with tools cannot have a format, too", "leave out one of them")
+    options["grammar"] = tools.grammar
+    options["messages"] = [{"role": "system", "content": tools.system}, *options["messages"]]
+    options.setdefault("unknown", "answer")  # a tool may know what no passage says
 
 
 async def _completion(gateway: Gateway, answer: Answer, wanted: ChatRequest, base: str) -> Response:
     done = await answer.done()
     marks = Marks()
-    text = marks.whole(done, [token.text for token in answer.tokens]) if wanted.marks else done.text
+    text = marks.whole(done, [token.text for token in answer.tokens]) if wanted.has_marks else done.text
+    refuses = wanted.is_json and is_refusal(done)
+    call = wanted.offered.call(text) if wanted.offered is not None else None
     citations = await gateway.citations(done, answer, base, marks)
     message = {
         "role": "assistant",
-        "content": text,
-        "refusal": None,
+        "content": None if refuses or call is not None else text,
+        "refusal": text if refuses else None,
         "annotations": [each for citation in citations for each in citation.annotations()],
     }
+    if call is not None:
+        message["tool_calls"] = [call_object(answer.number, call)]
     if done.reasoning:
         message["reasoning_content"] = done.reasoning
     logprobs = {"content": entries(answer.tokens), "refusal": None} if wanted.logprobs else None
-    choice = {"index": 0, "message": message, "logprobs": logprobs, "finish_reason": FINISHES[done.finish]}
+    choice = {"index": 0, "message": message, "logprobs": logprobs, "finish_reason": _finish(done, call)}
     return json_response(
         {
             "id": f"chatcmpl-{answer.number}",
@@ -125,6 +139,10 @@ async def _completion(gateway: Gateway, answer: Answer, wanted: ChatRequest, bas
             "hocket": answer.facts(done, marks) | {"shares": rounded(done.token_sources)},
         }
     )
+
+
+def _finish(done: Done, call: Call | None) -> str:
+    return "tool_calls" if call is not None and done.finish == "eos" else FINISHES[done.finish]
 
 
 def rounded(shares: Sequence[Sequence[float]]) -> list[list[float]]:
@@ -152,14 +170,48 @@ class _Chunks:
         self._tail = {"usage": None} if wanted.has_usage else {}
         self._has_logprobs = bool(wanted.logprobs)
         self._has_shares = bool(wanted.shares)
+        self._has_marks, self._is_json = wanted.has_marks, wanted.is_json
+        self._begun = self._refuses = False
+        self._number = answer.number
+        tools = wanted.offered
+        self._calling = CallStream(tools) if tools is not None else None
 
     def delta(self, delta: dict[str, Any], finish: str | None = None, **more: object) -> bytes:
         """Return a chunk with a choice."""
         return self._chunk({"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}, **more)
 
-    def token(self, token: Token, text: str) -> bytes:
-        """Return a chunk with a token, and its text with the marks in it."""
-        delta = {"content": text, "hocket": of_token(token) if self._has_shares else {"source": token.source}}
+    @property
+    def call(self) -> Call | None:
+        """The call that the answer is, as far as that is known."""
+        return self._calling.call if self._calling is not None else None
+
+    def of(self, event: Token | Thought | Waiting | Notice, marks: Marks) -> Iterator[bytes]:
+        """Yield the chunks with an event before the end."""
+        if isinstance(event, Notice):
+            yield self.delta({"hocket": {"notice": event.text}})
+        elif isinstance(event, Thought):
+            yield self.delta({"reasoning_content": event.text})
+        elif isinstance(event, Waiting):
+            yield self.delta({"hocket": {"waiting": {"party": event.party, "read": event.read}}})
+        else:
+            yield from self._of_token(event, marks.token(event) if self._has_marks else event.text)
+
+    def _of_token(self, token: Token, text: str) -> Iterator[bytes]:
+        """Yield chunks with a token: its text with the marks in it, or its part of a call."""
+        shown = text if self._calling is None else self._calling.add(text)
+        if shown or not text:
+            yield self._token(token, shown)
+        elif self._calling is not None:
+            if (name := self._calling.begun()) is not None:
+                yield self.delta({"tool_calls": [call_object(self._number, Call(name, "")) | {"index": 0}]})
+            if part := self._calling.arguments():
+                yield self.delta({"tool_calls": [{"index": 0, "function": {"arguments": part}}]})
+
+    def _token(self, token: Token, text: str) -> bytes:
+        if text and not self._begun:
+            self._begun, self._refuses = True, self._is_json and not begins_json(text)
+        key = "refusal" if self._refuses else "content"
+        delta = {key: text, "hocket": of_token(token) if self._has_shares else {"source": token.source}}
         logprobs = {"content": entries([token]), "refusal": None} if self._has_logprobs else None
         return self._chunk({"index": 0, "delta": delta, "logprobs": logprobs, "finish_reason": None})
 
@@ -177,21 +229,16 @@ async def _chunks(gateway: Gateway, answer: Answer, wanted: ChatRequest, base: s
         yield chunks.delta({"role": "assistant", "content": ""})
         async for event in answer.events():
             if isinstance(event, Done):
-                if wanted.marks and (last := marks.end(event)):
+                if wanted.has_marks and (last := marks.end(event)):
                     yield chunks.delta({"content": last})
                 citations = await gateway.citations(event, answer, base, marks)
                 for piece in _end(chunks, event, citations, answer.facts(event, marks)):
                     yield piece
                 if wanted.has_usage:
                     yield chunks.usage(event)
-            elif isinstance(event, Notice):
-                yield chunks.delta({"hocket": {"notice": event.text}})
-            elif isinstance(event, Thought):
-                yield chunks.delta({"reasoning_content": event.text})
-            elif isinstance(event, Waiting):
-                yield chunks.delta({"hocket": {"waiting": {"party": event.party, "read": event.read}}})
             else:
-                yield chunks.token(event, marks.token(event) if wanted.marks else event.text)
+                for piece in chunks.of(event, marks):
+                    yield piece
         yield DONE
     except Refusal as refusal:
         yield sse(refusal.openai())
@@ -209,4 +256,4 @@ def _end(chunks: _Chunks, done: Done, citations: list[Citation], facts: dict[str
         "citations": [citation.url for citation in citations],
         "search_results": [citation.result() for citation in citations],
     }
-    return [*fragments, chunks.delta({}, FINISHES[done.finish], **more, hocket=facts)]
+    return [*fragments, chunks.delta({}, _finish(done, chunks.call), **more, hocket=facts)]

@@ -13,6 +13,7 @@ from hocket_client import Options
 from hocket_client.conversation import ROLES
 
 from ..answers.citations import Citation
+from ..answers.formats import schema_of
 from ..answers.logprobs import entries, wanted_logprobs
 from ..answers.questions import Answer
 from ..http.refusals import Refusal, unsupported
@@ -52,6 +53,12 @@ class ResponseRequest(Wanted, frozen=True, kw_only=True):
     user: str | None = None
 
     @property
+    def format(self) -> dict[str, Any] | None:
+        """The format that the text is to have; None: any."""
+        found = (self.text or {}).get("format")
+        return found if isinstance(found, dict) else None
+
+    @property
     def has_logprobs(self) -> bool:
         """Tell whether log-probabilities are requested: by `include`, or by a number of the likeliest."""
         return bool(self.top_logprobs) or LOGPROBS in (self.include or ())
@@ -64,10 +71,10 @@ def response_options(wanted: ResponseRequest) -> Options:
     if wanted.conversation:
         raise unsupported("conversation", "conversations are not supported", "use store and previous_response_id")
     _check_metadata(wanted.metadata or {})
-    kind = ((wanted.text or {}).get("format") or {}).get("type", "text")
-    if kind != "text":
-        raise unsupported("text", "answers are plain text only", "leave out text.format")
     options = options_of(wanted, logprobs=wanted_logprobs(wanted.has_logprobs, wanted.top_logprobs))
+    if (schema := schema_of(wanted.format, "text.format")) is not None:
+        options["schema"] = schema
+        options.setdefault("unknown", "mark")  # the text is JSON always
     if wanted.max_output_tokens is not None:
         options["max_tokens"] = wanted.max_output_tokens
     return options
@@ -202,6 +209,7 @@ class Resource:
             "user": wanted.user,
             "usage": None,
             **_FIXED,
+            "text": {"format": wanted.format or {"type": "text"}},
         }
 
 
@@ -214,7 +222,6 @@ _FIXED: dict[str, Any] = {
     "reasoning": None,
     "safety_identifier": None,
     "service_tier": "default",
-    "text": {"format": {"type": "text"}},
     "tool_choice": "none",
     "tools": [],
     "truncation": "auto",  # the oldest turns go where the context is too short

@@ -29,6 +29,7 @@ class ChatMessage(Struct, frozen=True):
     role: str
     content: Content = None
     tool_calls: list[Any] | None = None
+    tool_call_id: str | None = None
 
 
 class StreamOptions(Struct, frozen=True):

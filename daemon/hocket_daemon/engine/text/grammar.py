@@ -175,4 +175,4 @@ def _spelled(model: Vocabulary) -> list[bytes]:
 
 
 def _in_a_line(error: str) -> str:
-    return " ".join(error.split("\n")[0].split())[:200]
+    return " ".join(error.split("\n", maxsplit=1)[0].split())[:200]

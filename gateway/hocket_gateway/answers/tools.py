@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from hocket_bus import as_json
+from hocket_client import Options
 from hocket_client.schema import json_rule
 
 from ..http.refusals import Refusal, unsupported
@@ -36,6 +39,13 @@ class Call(NamedTuple):
     name: str
     arguments: str
 
+    def values(self) -> object:
+        """Return the arguments by name; none where the call was cut short."""
+        try:
+            return msgspec.json.decode(self.arguments)
+        except msgspec.DecodeError:
+            return {}
+
 
 class Tools:
     """The tools of one request, of which the answer calls one if it must, and may call one otherwise."""
@@ -61,6 +71,12 @@ class Tools:
         must = "Call one of these tools:" if self._must else "You can call these tools if the question needs one:"
         how = 'To call one, answer with {"name": NAME, "arguments": ARGUMENTS} and nothing else.'
         return "\n".join([must, *listed, how])
+
+    def offer(self, options: Options) -> None:
+        """Offer the tools to the model that answers, which may then answer what no passage says."""
+        options["grammar"] = self.grammar
+        options["messages"] = [{"role": "system", "content": self.system}, *options["messages"]]
+        options.setdefault("unknown", "answer")
 
     def call(self, text: str) -> Call | None:
         """Return the call that an answer is; None for any other answer."""

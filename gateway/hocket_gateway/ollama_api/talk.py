@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
+from hocket_bus import as_json
 from hocket_bus.messages import Done, Thought, Token
 from hocket_client import Options
 
@@ -18,6 +20,8 @@ from ..answers.drawing import drawn
 from ..answers.formats import ANY_OBJECT
 from ..answers.logprobs import entries, wanted_logprobs
 from ..answers.questions import FINISHES, Answer
+from ..answers.tool_turns import Message, call_of, spoken
+from ..answers.tools import Call, Tools, tools_of
 from ..answers.ways import way_named
 from ..gateway import Gateway
 from ..http.body import read
@@ -44,7 +48,8 @@ class TalkMessage(Struct, frozen=True):
     role: str
     content: str = ""
     images: list[Any] | None = None
-    tool_calls: list[Any] | None = None
+    tool_calls: list[dict[str, Any]] | None = None
+    tool_name: str | None = None
 
 
 class TalkRequest(Struct, frozen=True, kw_only=True):
@@ -80,14 +85,15 @@ async def chat(request: Request) -> Response:
     """Answer a conversation. Raises Refusal."""
     gateway: Gateway = request.app.state.gateway
     wanted = await read(request, MessagesRequest, gateway.settings.max_body_bytes)
-    if wanted.tools:
-        raise unsupported("tools", "hocket does not call tools", "leave out tools")
-    for message in wanted.messages:
-        if message.images or message.tool_calls:
-            raise unsupported("messages", "hocket reads text only", "leave out images and tool_calls")
-    options = _options(wanted)
-    options["messages"] = [{"role": each.role, "content": each.content} for each in wanted.messages]
-    return await _answered(request, wanted, options, bool(wanted.messages), _message)
+    if any(message.images for message in wanted.messages):
+        raise unsupported("messages", "hocket reads text only", "leave out images")
+    options, tools = _options(wanted), tools_of(wanted.tools, None)
+    options["messages"] = spoken(list(map(_said, wanted.messages)))
+    if tools is not None:
+        if wanted.format:
+            raise unsupported("format", "a request with tools cannot have a format, too", "leave out one of them")
+        tools.offer(options)
+    return await _answered(request, wanted, options, bool(wanted.messages), partial(_message, tools))
 
 
 async def generate(request: Request) -> Response:
@@ -106,8 +112,23 @@ async def generate(request: Request) -> Response:
     return await _answered(request, wanted, options, bool(wanted.prompt), _response)
 
 
-def _message(text: str, thought: str) -> dict[str, Any]:
-    return {"message": {"role": "assistant", "content": text, **_thinking(thought)}}
+def _said(given: TalkMessage) -> Message:
+    """Return a message without its API's form, which names a result's tool in place of its call. Raises Refusal."""
+    calls = dict[str, Call]()
+    for each in given.tool_calls or ():
+        function = each.get("function")
+        named = function if isinstance(function, dict) else {}
+        call = call_of(named.get("name"), as_json.text(named.get("arguments") or {}), "tool_calls")
+        calls[call.name] = call
+    return Message(given.role, given.content, calls, given.tool_name or "")
+
+
+def _message(tools: Tools | None, text: str, thought: str) -> dict[str, Any]:
+    call = tools.call(text) if tools is not None else None
+    if call is None:
+        return {"message": {"role": "assistant", "content": text, **_thinking(thought)}}
+    calls = [{"function": {"name": call.name, "arguments": call.values()}}]
+    return {"message": {"role": "assistant", "content": "", "tool_calls": calls, **_thinking(thought)}}
 
 
 def _response(text: str, thought: str) -> dict[str, Any]:
@@ -167,18 +188,25 @@ async def _object(answer: Answer, wanted: TalkRequest, shape: Shape) -> Response
 
 
 async def _lines(answer: Answer, wanted: TalkRequest, shape: Shape) -> AsyncGenerator[bytes]:
-    model = wanted.model
+    model, calls = wanted.model, False
     try:
         async for event in answer.events():
             if isinstance(event, Token):
+                calls = calls or (_may_call(wanted) and event.text.startswith("{"))
+                if calls:  # it is told as a whole
+                    continue
                 logprobs = _logprobs(wanted, [event])
                 yield line({**_head(model), **shape(event.text, ""), **logprobs, "done": False})
             elif isinstance(event, Thought) and wanted.think is not False:
                 yield line({**_head(model), **shape("", event.text), "done": False})
             elif isinstance(event, Done):
-                yield line({**_head(model), **shape("", ""), **_end(event, answer)})
+                yield line({**_head(model), **shape(event.text if calls else "", ""), **_end(event, answer)})
     except Refusal as refusal:
         yield line(refusal.ollama())
+
+
+def _may_call(wanted: TalkRequest) -> bool:
+    return isinstance(wanted, MessagesRequest) and bool(wanted.tools)
 
 
 def _logprobs(wanted: TalkRequest, tokens: Sequence[Token]) -> dict[str, Any]:

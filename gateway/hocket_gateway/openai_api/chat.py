@@ -18,14 +18,14 @@ from ..answers.logprobs import entries, wanted_logprobs
 from ..answers.marks import Marks
 from ..answers.questions import FINISHES, Answer, of_token
 from ..answers.shapes import DONE, sse, usage_of
+from ..answers.tool_turns import Message, call_of, spoken
 from ..answers.tools import Call, CallStream, Tools, tools_of
 from ..answers.ways import way_named
 from ..gateway import Gateway
 from ..http.body import read
 from ..http.refusals import Refusal, unsupported
 from ..http.sending import EventStream, json_response, whole
-from .tool_turns import call_object, spoken
-from .wanted import ChatMessage, Wanted, options_of
+from .wanted import ChatMessage, Wanted, options_of, text_of
 
 MAX_NUMBERS = 4_096  # in a line of a stream: some clients read no more than 64 KiB
 
@@ -88,9 +88,19 @@ def chat_options(wanted: ChatRequest) -> Options:
         options["max_tokens"] = wanted.max_completion_tokens
     if wanted.is_marked_live:
         options["shares"] = True
-    options["messages"] = spoken(wanted.messages)
+    options["messages"] = spoken([_message(each, f"messages[{at}]") for at, each in enumerate(wanted.messages)])
     _constrain(options, wanted)
     return options
+
+
+def _message(given: ChatMessage, param: str) -> Message:
+    """Return a message without its API's form. Raises Refusal."""
+    calls = dict[str, Call]()
+    for call in given.tool_calls or ():
+        function = call.get("function") if isinstance(call, dict) else None
+        named = function if isinstance(function, dict) else {}
+        calls[str(call.get("id"))] = call_of(named.get("name"), str(named.get("arguments") or "{}"), param)
+    return Message(given.role, text_of(given.content, f"{param}.content"), calls, given.tool_call_id or "")
 
 
 def _constrain(options: Options, wanted: ChatRequest) -> None:
@@ -102,9 +112,7 @@ def _constrain(options: Options, wanted: ChatRequest) -> None:
         return
     if schema is not None:
         raise unsupported("response_format", "a request with tools cannot have a format, too", "leave out one of them")
-    options["grammar"] = tools.grammar
-    options["messages"] = [{"role": "system", "content": tools.system}, *options["messages"]]
-    options.setdefault("unknown", "answer")  # a tool may know what no passage says
+    tools.offer(options)
 
 
 async def _completion(gateway: Gateway, answer: Answer, wanted: ChatRequest, base: str) -> Response:
@@ -121,7 +129,7 @@ async def _completion(gateway: Gateway, answer: Answer, wanted: ChatRequest, bas
         "annotations": [each for citation in citations for each in citation.annotations()],
     }
     if call is not None:
-        message["tool_calls"] = [call_object(answer.number, call)]
+        message["tool_calls"] = [_call(answer.number, call)]
     if done.reasoning:
         message["reasoning_content"] = done.reasoning
     logprobs = {"content": entries(answer.tokens), "refusal": None} if wanted.logprobs else None
@@ -139,6 +147,12 @@ async def _completion(gateway: Gateway, answer: Answer, wanted: ChatRequest, bas
             "hocket": answer.facts(done, marks) | {"shares": rounded(done.token_sources)},
         }
     )
+
+
+def _call(number: str, call: Call) -> dict[str, Any]:
+    """Return a call in this API's form; `number` is the answer's."""
+    function = {"name": call.name, "arguments": call.arguments}
+    return {"id": f"call_{number}", "type": "function", "function": function}
 
 
 def _finish(done: Done, call: Call | None) -> str:
@@ -203,7 +217,7 @@ class _Chunks:
             yield self._token(token, shown)
         elif self._calling is not None:
             if (name := self._calling.begun()) is not None:
-                yield self.delta({"tool_calls": [call_object(self._number, Call(name, "")) | {"index": 0}]})
+                yield self.delta({"tool_calls": [_call(self._number, Call(name, "")) | {"index": 0}]})
             if part := self._calling.arguments():
                 yield self.delta({"tool_calls": [{"index": 0, "function": {"arguments": part}}]})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import threading
 import zlib
 from collections.abc import Iterator
@@ -25,9 +26,11 @@ from hocket_daemon.roles.cloud import CloudDaemon
 from hocket_daemon.roles.daemon import Daemon
 from hocket_daemon.roles.device import DeviceDaemon
 from hocket_daemon.roles.parts import Parts
+from hocket_lab.link import Link, start
 from hocket_lab.rehearsal.held import HeldCompute, Hold
 from hocket_lab.rehearsal.script import scripted
 from hocket_tools.pair.loopback import trust_self
+from ports import free_port
 from waiting import WAIT_S, until
 
 ABOUT_MODELS = {
@@ -229,3 +232,23 @@ def pair(folder: Path, models: dict[str, Path], *, start: bool = True) -> Iterat
             made.start_cloud()
             made.start_device()
         yield made
+
+
+@contextmanager
+def linked_pair(tiny_models: dict[str, Path], **options: object) -> Iterator[tuple[Pair, Client, Link]]:
+    """Start a pair whose cloud lies behind the link emulator, over tcp."""
+    cloud = f"127.0.0.1:{free_port()}"
+    with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
+        link = made.stack.enter_context(start("127.0.0.1:0", cloud))
+        made.start_retrieval("device")
+        made.start_retrieval("cloud")
+        slots = {"slots": 64}
+        made.trust(f"tcp://127.0.0.1:{link.port}")
+        made.start_cloud(endpoint=f"tcp://{cloud}", max_sessions=32, model=made.model("cloud", **slots))
+        made.start_device(
+            link=f"tcp://127.0.0.1:{link.port}",
+            max_sessions=32,
+            model=made.model("device", **slots),
+            **options,
+        )
+        yield made, made.client(), link

@@ -16,7 +16,7 @@ from simulation import token_of
 
 from exact import exact
 from hocket_bus.messages import AggregationOptions, Ask, Passage, Prompt, Search, Task
-from hocket_daemon.aggregation.exchange.sampler import eta_device, mix
+from hocket_daemon.aggregation.exchange.sampler import eta_device, mix, mixture
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.aggregation.weights import likelihood_ratio as ratio
 from hocket_daemon.aggregation.weights.relevance import compared, query, weighed_by
@@ -25,8 +25,9 @@ from hocket_daemon.engine.reading import FEW
 from hocket_daemon.engine.runtime.likelihood import NO_LIKELIHOODS
 from hocket_daemon.engine.runtime.sequences import SequenceGroup
 from hocket_daemon.engine.sampling.distribution import Distribution, truncate
-from hocket_daemon.engine.sampling.drawing import Rule, exponential
+from hocket_daemon.engine.sampling.drawing import Rule, draw, exponential
 from hocket_daemon.engine.sampling.heads import mix as mix_rows
+from hocket_daemon.engine.text.grammar import Grammars
 from hocket_daemon.serving.search.follow_up import Found, search_texts
 from hocket_daemon.serving.search.passage_weights import explained, weigh
 from hocket_lab.forcing import Forced, read_at_once, rows_behind
@@ -58,6 +59,7 @@ class Reference:
             side: TransformersModel(exact(name=str(models[side])), side)  # type: ignore[arg-type]
             for side in ("device", "cloud")
         }
+        self._grammars = Grammars(self._models["device"])
 
     def answer(self, ask: Ask, solo: frozenset[int] = frozenset()) -> Expected:
         with self._read(ask) as (readings, found):
@@ -144,6 +146,12 @@ class Reference:
         while len(ids) < sampling.max_tokens and not (ids and ids[-1] in eos):
             (device, cloud), log_h = self._laws(ask, ids, readings, found)
             step = len(ids)
+            if sampling.grammar:
+                eta = eta_device(*log_h)
+                mixed = mixture([(eta * device.kept, device), ((1 - eta) * cloud.kept, cloud)])
+                margins.append(margin(rule, step, *mixed))
+                ids.append(draw(rule, step, *mixed))
+                continue
             margins.append(margin(rule, step, *mix(device, cloud, eta_device(*log_h))))
             ids.append(token_of(_options(ask).method, rule, step, device, cloud, log_h, alone=step in solo))
         return Expected(ids, margins)
@@ -153,11 +161,23 @@ class Reference:
     ) -> tuple[list[Distribution], tuple[float | None, float | None]]:
         """Of device and cloud behind `ids`: their distributions as they travel, and log h."""
         weights = self._weighed(ask, ids, found)
-        laws = [
-            truncate(mix_rows(self._rows(ask, readings[side], ids), weights[side][0]), DEFAULTS.wire_mass)
-            for side in ("device", "cloud")
-        ]
+        laws = []
+        for side in ("device", "cloud"):
+            rows, by = self._rows(ask, readings[side], ids), weights[side][0]
+            if not ask.sampling.grammar:
+                laws.append(truncate(mix_rows(rows, by), DEFAULTS.wire_mass))
+                continue
+            allowed = self._allowed(ask.sampling.grammar, ids)
+            few = np.array([likeliest_of(row[allowed], DEFAULTS.wire_mass) for row in rows], np.float32)
+            mixed = np.array(by, np.float32) @ few
+            laws.append(truncate(mixed[mixed > 0], DEFAULTS.wire_mass, allowed[mixed > 0]))
         return laws, (weights["device"][1], weights["cloud"][1])
+
+    def _allowed(self, grammar: str, ids: list[int]) -> NDArray[np.int32]:
+        """The ids that a grammar allows behind `ids`, by a matcher that has read nothing else."""
+        fresh = self._grammars.of(grammar)
+        assert fresh is not None
+        return fresh.allowed(ids)
 
     def _rows(self, ask: Ask, group: SequenceGroup, ids: list[int]) -> NDArray[np.floating]:
         """What each passage's row says behind `ids`, [passages, vocabulary]."""
@@ -216,6 +236,15 @@ class Reference:
         if side not in self._teachers:
             self._teachers[side] = Forced(self._models[side])
         return self._teachers[side]
+
+
+def likeliest_of(row: NDArray[np.floating], mass: float) -> NDArray[np.floating]:
+    """A row's likeliest values, as few as hold `mass` of its sum, and 0 for the others."""
+    falling = np.argsort(-row, kind="stable")
+    number = int(np.cumsum(row[falling].astype(np.float64) / row.sum(dtype=np.float64)).searchsorted(mass)) + 1
+    found = np.zeros_like(row)
+    found[falling[:number]] = row[falling[:number]]
+    return found
 
 
 def _options(ask: Ask) -> AggregationOptions:

@@ -88,7 +88,7 @@ async def chat(request: Request) -> Response:
     if any(message.images for message in wanted.messages):
         raise unsupported("messages", "hocket reads text only", "leave out images")
     options, tools = _options(wanted), tools_of(wanted.tools, None)
-    options["messages"] = spoken(list(map(_said, wanted.messages)))
+    options["messages"] = spoken(list(map(_plain, wanted.messages)))
     if tools is not None:
         if wanted.format:
             raise unsupported("format", "a request with tools cannot have a format, too", "leave out one of them")
@@ -112,7 +112,7 @@ async def generate(request: Request) -> Response:
     return await _answered(request, wanted, options, bool(wanted.prompt), _response)
 
 
-def _said(given: TalkMessage) -> Message:
+def _plain(given: TalkMessage) -> Message:
     """Return a message without its API's form, which names a result's tool in place of its call. Raises Refusal."""
     calls = dict[str, Call]()
     for each in given.tool_calls or ():

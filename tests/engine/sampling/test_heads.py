@@ -161,3 +161,35 @@ def _of_vllm(logits: torch.Tensor, vocabulary: int) -> Heads:
     first = np.zeros((len(logits), 1), np.float32)
     ids = np.hstack([first, ids]).astype(np.int32)
     return likeliest_here(ids, np.hstack([first, logs]), vocabulary)
+
+
+@pytest.mark.parametrize("spread", [0.1, 1.0, 4.0])
+def test_heads_of_the_allowed_ids_have_their_probabilities_and_as_few_as_hold_the_mass(spread: float) -> None:
+    """A row is not scaled up: its sum is its share, by which a mixture weighs it."""
+    rng = np.random.default_rng(5)
+    rows = said(rng, 3, spread)
+    allowed = np.sort(rng.choice(VOCABULARY, 400, replace=False)).astype(np.int32)
+    found = Heads(rows).among(allowed, WIRE_MASS)
+    assert found.ids is not None
+    for place, row in enumerate(rows):
+        number = np.count_nonzero(found.probabilities[place])
+        ids, values = found.ids[place, :number], found.probabilities[place, :number]
+        assert (values == row[ids]).all()
+        assert (np.diff(ids) > 0).all()
+        assert set(ids) <= set(allowed)
+        share = row[allowed].sum(dtype=np.float64)
+        assert values.sum(dtype=np.float64) >= WIRE_MASS * share - 1e-9
+        assert values.sum(dtype=np.float64) - values.min() < WIRE_MASS * share
+        assert values.min() >= np.delete(row[allowed], np.isin(allowed, ids)).max(initial=0.0)
+
+
+def test_an_allowed_id_that_a_model_all_but_excludes_can_be_drawn() -> None:
+    """Of a whole row, and of a head that leaves it out: the answer goes on, whatever the model would rather say."""
+    row = np.zeros((1, 10), np.float32)
+    row[0, 3] = 1.0
+    left_out = Heads(np.array([[1.0, 0.0]], np.float32), np.array([[3, 0]], np.int32))
+    for heads_ in (Heads(row), left_out):
+        found = heads_.among(np.array([5, 7], np.int32), WIRE_MASS)
+        law = made(found, [], WIRE_MASS).distribution
+        assert law.ids.tolist() == [5, 7]
+        assert 0 < law.kept < 1e-20

@@ -19,6 +19,7 @@ from waiting import WAIT_S
 openai = pytest.importorskip("openai", reason="openai is not installed: hocket[dev]")
 types = pytest.importorskip("openai.types.chat", reason="openai is not installed: hocket[dev]")
 
+TOOL = {"type": "function", "function": {"name": "look_up"}}
 CHUNK = {"id": str, "object": str, "created": int, "model": str, "choices": list}
 
 
@@ -215,11 +216,15 @@ def test_models_are_ways_of_answering(front: Served, client: Any) -> None:
     ("body", "param"),
     [
         ({"n": 2}, "n"),
-        ({"tools": [{"type": "function"}]}, "tools"),
-        ({"functions": [{}]}, "tools"),
+        ({"tools": [{"type": "function"}]}, "tools[0]"),
+        ({"tools": [{"type": "web_search"}]}, "tools[0]"),
+        ({"tools": [TOOL], "tool_choice": "sometimes"}, "tool_choice"),
+        ({"tools": [TOOL], "response_format": {"type": "json_object"}}, "response_format"),
+        ({"functions": [{}]}, "functions"),
         ({"logprobs": True, "top_logprobs": 21}, "top_logprobs"),
         ({"top_logprobs": 3}, "top_logprobs"),
-        ({"response_format": {"type": "json_object"}}, "response_format"),
+        ({"response_format": {"type": "yaml"}}, "response_format"),
+        ({"response_format": {"type": "json_schema", "json_schema": {"schema": 1}}}, "response_format"),
         ({"presence_penalty": 0.5}, "presence_penalty"),
         ({"messages": [{"role": "tool", "content": "x"}]}, "messages[0]"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages[0].content"),
@@ -244,6 +249,7 @@ def test_what_cannot_be_given_is_refused_by_name(front: Served, body: dict[str, 
     "body",
     [
         {"temperature": 11},
+        {"response_format": {"type": "json_schema", "json_schema": {"schema": {"type": "object", "not": {}}}}},
         {"top_p": 0},
         {"max_tokens": 0},
         {"max_tokens": 100_000},

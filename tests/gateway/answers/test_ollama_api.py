@@ -103,7 +103,9 @@ def test_a_model_is_loaded_without_a_question(front: Served) -> None:
     [
         ("/api/chat", {"model": "llama3", "messages": USER}, 404),
         ("/api/chat", {"messages": USER, "tools": [{}]}, 400),
-        ("/api/chat", {"messages": USER, "format": "json"}, 400),
+        ("/api/chat", {"messages": USER, "format": "yaml"}, 400),
+        ("/api/chat", {"messages": USER, "format": {"type": "object", "not": {}}}, 400),
+        ("/api/chat", {"messages": [*USER, {"role": "tool", "content": "x"}]}, 400),
         ("/api/chat", {"messages": [{"role": "user", "content": "x", "images": ["x"]}]}, 400),
         ("/api/chat", {"messages": [{"role": "wizard", "content": "x"}]}, 400),
         ("/api/generate", {"prompt": "x", "suffix": "y"}, 400),

@@ -197,7 +197,7 @@ def test_a_response_is_nobody_elses(front: Served) -> None:
         ({"top_logprobs": 21}, "top_logprobs"),
         ({"background": True, "store": False}, "background"),
         ({"conversation": "c"}, "conversation"),
-        ({"text": {"format": {"type": "json_schema"}}}, "text"),
+        ({"text": {"format": {"type": "yaml"}}}, "text.format"),
         ({"input": []}, "input"),
         ({"input": [{"type": "function_call_output"}]}, "input[0]"),
         ({"input": [{"role": "user", "content": [{"type": "input_image"}]}]}, "input[0].content"),

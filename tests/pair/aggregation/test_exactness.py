@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
 import pytest
-from harness import WORDS, Pair, pair
+from harness import WORDS, Pair, linked_pair
 from reference import Expected, Reference
 
 from hocket_client import Client
 from hocket_client.question import ask_message
-from hocket_lab.link import Conditions, Link, start
-from ports import free_port
+from hocket_lab.link import Conditions, Link
 from waiting import WAIT_S
 
 QUESTIONS = [" ".join(WORDS[(i * k + k) % len(WORDS)] for k in range(1, 6)) + "?" for i in range(480)]
@@ -53,27 +50,8 @@ def expected(reference: Reference) -> Callable[[int], Expected]:
 @pytest.fixture(scope="module")
 def linked(tiny_models: dict[str, Path]) -> Iterator[tuple[Pair, Client, Link]]:
     """A pair whose cloud lies behind the link emulator, over tcp."""
-    with _linked(tiny_models) as made:
+    with linked_pair(tiny_models) as made:
         yield made
-
-
-@contextmanager
-def _linked(tiny_models: dict[str, Path], **options: object) -> Iterator[tuple[Pair, Client, Link]]:
-    cloud = f"127.0.0.1:{free_port()}"
-    with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
-        link = made.stack.enter_context(start("127.0.0.1:0", cloud))
-        made.start_retrieval("device")
-        made.start_retrieval("cloud")
-        slots = {"slots": 64}
-        made.trust(f"tcp://127.0.0.1:{link.port}")
-        made.start_cloud(endpoint=f"tcp://{cloud}", max_sessions=32, model=made.model("cloud", **slots))
-        made.start_device(
-            link=f"tcp://127.0.0.1:{link.port}",
-            max_sessions=32,
-            model=made.model("device", **slots),
-            **options,
-        )
-        yield made, made.client(), link
 
 
 @pytest.mark.parametrize(
@@ -111,7 +89,7 @@ def test_rows_that_are_set_against_the_question_alone_give_the_reference_ids(
     def contrasted(number: int) -> Expected:
         return reference.answer(ask_message(QUESTIONS[number], topic=bytes(16), **options(number)))  # type: ignore[arg-type]
 
-    with _linked(tiny_models, contrast=contrast) as (_, client, link):
+    with linked_pair(tiny_models, contrast=contrast) as (_, client, link):
         link.set(Conditions.symmetric(rtt_ms / 1000, rtt_ms / 10_000, seed=7))
         _compare(client, contrasted, number)
         for i in range(3):

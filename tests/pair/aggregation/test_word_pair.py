@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness import WORDS, Pair, pair
+from harness import WORDS, Pair, linked_pair, pair
 from word_reference import WordReference
 
 from hocket_bus.errors import Unavailable
@@ -16,8 +17,7 @@ from hocket_client import Client
 from hocket_client.question import ask_message
 from hocket_daemon.privacy.egress import EgressSettings
 from hocket_daemon.serving.records import decisions
-from hocket_lab.link import Conditions, Link, start
-from ports import free_port
+from hocket_lab.link import Conditions, Link
 from waiting import WAIT_S, until
 
 QUESTIONS = [" ".join(WORDS[(i * k + k) % len(WORDS)] for k in range(1, 6)) + "?" for i in range(60)]
@@ -57,15 +57,8 @@ def parts(unlike: dict[str, Path]) -> Iterator[Pair]:
 @pytest.fixture(scope="module")
 def linked(unlike: dict[str, Path]) -> Iterator[tuple[Client, Link]]:
     """A pair whose cloud lies behind the link emulator, over tcp."""
-    cloud = f"127.0.0.1:{free_port()}"
-    with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), unlike, start=False) as made:
-        link = made.stack.enter_context(start("127.0.0.1:0", cloud))
-        made.start_retrieval("device")
-        made.start_retrieval("cloud")
-        made.trust(f"tcp://127.0.0.1:{link.port}")
-        made.start_cloud(endpoint=f"tcp://{cloud}", max_sessions=16, model=made.model("cloud", slots=48))
-        made.start_device(link=f"tcp://127.0.0.1:{link.port}", max_sessions=16, model=made.model("device", slots=48))
-        yield made.client(), link
+    with linked_pair(unlike) as (_, client, link):
+        yield client, link
 
 
 @pytest.mark.parametrize(
@@ -103,6 +96,27 @@ def test_waiting_for_each_word_gives_the_same_answers(linked: tuple[Client, Link
         ]
         assert len({answer.text for answer in answers}) == 1
         assert answers[0].aggregation.solo_steps == []
+
+
+def test_words_obey_a_grammar_on_either_side(linked: tuple[Client, Link]) -> None:
+    """Each side knows it by its own tokens; however drafts are exchanged the answer is the same, and fits."""
+    client, link = linked
+    link.set(Conditions.symmetric(0.01))
+    schema = {
+        "type": "object",
+        "properties": {"who": {"enum": ["kala mira", "nobody"]}, "count": {"type": "integer", "maximum": 99}},
+        "required": ["who", "count"],
+        "additionalProperties": False,
+    }
+    for i in range(6):
+        asked = options(i) | {"schema": schema, "max_tokens": 120}
+        answers = [client.ask(QUESTIONS[i], aggregation=method, **asked).result() for method in ("coupled", "sync")]
+        assert len({answer.text for answer in answers}) == 1
+        assert answers[0].finish == "eos"
+        assert answers[0].aggregation.solo_steps == []
+        found = json.loads(answers[0].text)
+        assert found["who"] in ("kala mira", "nobody")
+        assert found["count"] <= 99
 
 
 def test_an_answer_is_in_the_devices_tokens(linked: tuple[Client, Link], unlike: dict[str, Path]) -> None:

@@ -61,7 +61,7 @@ def drafts_of(
     """
     if grammar is not None:
         free = drafts_of(model, unit, sampling, mass=mass, ends=ends, account=account)
-        return ConstrainedDrafts(free, grammar, mass)
+        return ConstrainedDrafts(free, grammar, mass if unit == "token" else 1.0)  # a word's draw cuts, and counts, all
     if unit == "token":
         return TokenDrafts(model, mass)
     rule = Rule(sampling.seed, sampling.temperature, sampling.top_p)

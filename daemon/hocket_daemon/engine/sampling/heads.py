@@ -69,8 +69,8 @@ class Heads:
     def among(self, allowed: NDArray[np.int32], mass: float) -> Heads:
         """Return the heads of the `allowed` ids alone, ascending: of each row the likeliest with `mass` of its share.
 
-        Probabilities stay what they are, so a row sums to its share. Of what a head leaves out each id of
-        VOCABULARY_LIMIT counts as an equal part.
+        With a mass of 1 all of them, in each row. Probabilities stay what they are, so a row sums to its share. Of what
+        a head leaves out each id of VOCABULARY_LIMIT counts as an equal part.
         """
         rows = [self._among(place, allowed, mass) for place in range(len(self))]
         most = max(len(ids) for ids, _ in rows)
@@ -89,6 +89,8 @@ class Heads:
             _, here, there = np.intersect1d(allowed, ids, assume_unique=True, return_indices=True)
             found[here] = values[there]
         found = np.maximum(found, _LEAST)
+        if mass >= 1:
+            return allowed, found
         places = truncated(found / found.sum(dtype=np.float64), mass)[1]
         return allowed[places], found[places]
 

@@ -121,6 +121,16 @@ def test_a_library_gets_the_same(client: str, asked: Asked, wanted: dict[str, An
     assert got["vectors"] == [pytest.approx(vector, abs=1e-6) for vector in wanted["vectors"]]
 
 
+def test_an_agent_calls_its_tools_and_gets_a_structure(asked: Asked, tmp_path: Path) -> None:
+    """One call that must be made, one of a tool by name, and a last answer that may be none."""
+    got = json.loads(output(tmp_path, "python", str(PROGRAMS / "agent_of_langchain.py"), given=asked.as_json()))
+    assert set(got["found"]) == {"bird", "stands"}
+    (first, _), (second, result) = got["made"]
+    assert first in ("weather", "clock")
+    assert (second, result[:8]) == ("weather", "rain in ")
+    assert got["last"]
+
+
 @pytest.mark.parametrize("way", ["whole", "stream"])
 def test_the_command_llm_gets_the_same(way: str, asked: Asked, wanted: dict[str, Any], tmp_path: Path) -> None:
     """By a model that its own file names; it logs the number of tokens."""

@@ -78,7 +78,7 @@ def fits(text: str) -> bool:
     )
 
 
-@pytest.mark.parametrize("rtt_ms", [0, pytest.param(150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rtt_ms", [0, pytest.param(300, marks=pytest.mark.slow)])
 def test_ids_are_those_of_the_masked_mixture_at_any_round_trip(
     linked: tuple[Pair, Client, Link], expected: object, rtt_ms: int
 ) -> None:

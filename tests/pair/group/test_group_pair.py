@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import tempfile
 from collections.abc import Iterator
@@ -57,6 +58,25 @@ def test_named_members_draft_along_and_no_passage_leaves(made: Family) -> None:
     for name in ("ben", "carl"):
         assert "evidence" not in made.ledger(name)
         assert made.ledger(name)["drafts"] > 0
+
+
+def test_members_write_an_answer_of_a_schema_together(made: Family) -> None:
+    """Each holds its drafts to it, so the answer is JSON that all have had a part in."""
+    three(made)
+    schema = {
+        "type": "object",
+        "properties": {"who": {"enum": ["Halcyon", "Vox Borealis"]}, "berth": {"type": "integer", "maximum": 99}},
+        "required": ["who", "berth"],
+        "additionalProperties": False,
+    }
+    asked = {"mode": "graph", "members": ("ben", "carl"), "max_tokens": 80, "seed": 1, "unknown": "answer"}
+    with made.devices["anna"].client() as client:
+        done = client.ask(QUESTION, schema=schema, deadline_s=WAIT_S, **asked).result()  # type: ignore[arg-type]
+    found = json.loads(done.text)
+    assert found["who"] in ("Halcyon", "Vox Borealis")
+    assert found["berth"] <= 99
+    steps = {each.name: each.steps for each in done.aggregation.members if each.steps}
+    assert steps == {name: [0, len(done.token_ids)] for name in ("ben", "carl")}
 
 
 def test_a_member_that_reads_for_long_is_waited_for_and_the_reader_sees_who(made: Family) -> None:

@@ -109,6 +109,14 @@ def test_a_notice_is_cut_to_what_a_message_carries() -> None:
     assert write(reply, [EOS]) == "eos"
 
 
+def test_a_notice_is_not_told_twice_in_a_row() -> None:
+    """Once more it is, where something else was told between: a side that was back may be late again."""
+    reader, reply = begun()
+    for text in ("late", "late", "back", "late"):
+        reply.notice(text)
+    assert reader.notices == ["late", "back", "late"]
+
+
 def test_figures_of_an_answer() -> None:
     """The first token's time and the mean gap are those of the stream; both are counted, errors by their kind."""
     reader, reply = begun(max_tokens=3)

@@ -96,6 +96,7 @@ def test_lines_are_json_and_the_last_one_tells_the_times(front: Served) -> None:
 def test_a_model_is_loaded_without_a_question(front: Served) -> None:
     for path in ("/api/chat", "/api/generate"):
         assert post(front, path, messages=[], prompt="").json()["done_reason"] == "load"
+    assert post(front, "/api/embed", model="hocket-embeddings", input=[]).json()["embeddings"] == []
 
 
 @pytest.mark.parametrize(

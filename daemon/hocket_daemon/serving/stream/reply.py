@@ -232,6 +232,7 @@ class Reply:
         detokenizer = Detokenizer(model.text, ask.stop, strip=ask.task == "answer")
         self._transcript = Transcript(detokenizer, self._eos, ask.sampling.max_tokens)
         self._waiting: list[_Piece] = []
+        self._latest_notice = ""
         self._places: list[Origin] = []  # of the passages that were read here
         self._reasoning = ""  # what was thought before the answer
         self._notices = Notices()
@@ -307,8 +308,9 @@ class Reply:
             self._stream.waiting(party, read, left_s)
 
     def notice(self, text: str) -> None:
-        """Tell the reader something; the answer goes on."""
-        if not self.closed:
+        """Tell the reader something, but not twice in a row; the answer goes on."""
+        if not self.closed and text != self._latest_notice:
+            self._latest_notice = text
             self._stream.notice(notice_text(text))
 
     def news(self, ready: Ready | WriterStatus) -> list[str]:

@@ -19,7 +19,7 @@ from hocket_bus import log
 from hocket_bus.errors import BadConfiguration, BadRequest, HocketError, Unavailable
 from hocket_bus.missing import ALL, lack
 from hocket_bus.visible import visible_line
-from hocket_tools.commands.asking import ask, chat, compose, explain, forget, lsp
+from hocket_tools.commands.asking import ask, chat, compose, explain, forget, lsp, mcp
 from hocket_tools.commands.daemons import alone, demo, gateway, machines, pair, serve, top
 from hocket_tools.commands.library import documents, graph, search, store, watch
 from hocket_tools.commands.models import model, profile, train
@@ -52,7 +52,7 @@ def shown_under(task: str) -> Iterator[None]:
 
 TASKS = {
     "Begin": (demo,),
-    "Ask and write": (ask, chat, compose, lsp, explain, forget),
+    "Ask and write": (ask, chat, compose, lsp, mcp, explain, forget),
     "Documents": (documents, watch, search, store, graph),
     "Other programs": (gateway,),
     "The pair": (pair, alone, machines, keys, members),

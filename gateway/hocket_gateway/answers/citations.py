@@ -98,12 +98,17 @@ def _is_own(origin: Origin) -> bool:
     return origin.side == "device" and not origin.device
 
 
+def document_url(base: str, name: str) -> str:
+    """Return the URL at which the gateway at `base` shows a document of this device."""
+    return f"{base}/documents/{quote(name, safe='')}"
+
+
 def _url(origin: Origin, base: str) -> str:
     """Return the URL at which the document is shown, or a name for one that is not here."""
-    at = f"{quote(origin.document, safe='')}#passage-{origin.ordinal}"
+    passage = f"#passage-{origin.ordinal}"
     if base and _is_own(origin):
-        return f"{base}/documents/{at}"
-    return f"hocket://{quote(origin.device or origin.side, safe='')}/{at}"
+        return document_url(base, origin.document) + passage
+    return f"hocket://{quote(origin.device or origin.side, safe='')}/{quote(origin.document, safe='')}{passage}"
 
 
 def _spans(done: Done, texts: Sequence[str]) -> dict[int, list[tuple[int, int]]]:

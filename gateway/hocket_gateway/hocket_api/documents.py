@@ -65,7 +65,7 @@ async def text(request: Request) -> Response:
     name = request.path_params["name"]
     if not person.may_read(name):
         raise Refusal(403, "this key may not read that document", "it may read only its own folders", "not_allowed")
-    showing = _pages(gateway, person, name)
+    showing = pages(gateway, person, name)
     try:
         first = await anext(showing)
     except BadRequest as error:
@@ -73,7 +73,7 @@ async def text(request: Request) -> Response:
     return StreamingResponse(_behind(first, showing), media_type="text/plain", headers=HEADERS)
 
 
-async def _pages(gateway: Gateway, person: Person, name: str) -> AsyncGenerator[str]:
+async def pages(gateway: Gateway, person: Person, name: str) -> AsyncGenerator[str]:
     """Yield a document's text page by page, with one in memory at a time. Raises Refusal, HocketError."""
     with gateway.in_flight.document(person.account):
         chars, total = 0, 1

@@ -1,12 +1,14 @@
 """The path `/mcp`: device and cloud as tools of the Model Context Protocol, by its official SDK.
 
-The tools are ask, search, documents and status.
+The tools are ask, search, fetch, documents and status. Hosts that research by themselves expect search and fetch, and
+`results` of the one that the other takes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 from mcp.server import MCPServer
@@ -24,17 +26,21 @@ from hocket_bus.messages import Passage
 from hocket_client import Options
 
 from ..access.people import Person
+from ..answers.citations import document_url
 from ..answers.ways import WAYS, way_named
 from ..gateway import Gateway
 from ..http.body import whole_body
 from ..http.refusals import Refusal
+from .documents import pages
 
 INSTRUCTIONS = (
     "hocket answers questions from the private documents of this device and the public ones of a cloud. Use `ask` for "
-    "an answer with its sources, `search` for passages of the device only, which sends nothing to the cloud."
+    "an answer with its sources, `search` for passages of the device only and `fetch` for a whole document; these two "
+    "send nothing to the cloud."
 )
 ALONE = next(way.id for way in WAYS if way.alone)
 MAX_PASSAGES = 32
+MAX_CHARS = 200_000  # of a document, as one result
 
 Question = Annotated[str, Field(description="The question, in whole sentences.")]
 Model = Annotated[
@@ -42,6 +48,7 @@ Model = Annotated[
 ]
 Words = Annotated[str, Field(description="What to look for.")]
 Number = Annotated[int, Field(ge=1, le=MAX_PASSAGES, description="How many passages.")]
+DocumentName = Annotated[str, Field(description="The id of a result of `search`: the document's name.")]
 Offset = Annotated[int, Field(ge=0, description="How many documents to pass over.")]
 
 
@@ -50,7 +57,7 @@ class McpEndpoint:
 
     def __init__(self, max_body_bytes: int) -> None:
         server = MCPServer("hocket", instructions=INSTRUCTIONS)
-        for tool in (ask, search, documents, status):
+        for tool in (ask, search, fetch, documents, status):
             server.add_tool(tool)
         self._max_body_bytes = max_body_bytes
         server.streamable_http_app(
@@ -80,7 +87,7 @@ async def ask(question: Question, context: Context[Any], model: Model = "") -> d
         answer = await gateway.questions.ask(person, way, options)
         try:
             done = await answer.done()
-            citations = await gateway.citations(done, answer, str(request.base_url).rstrip("/"))
+            citations = await gateway.citations(done, answer, _base(request))
         finally:
             answer.close()
     results = [citation.result() for citation in citations]
@@ -89,14 +96,32 @@ async def ask(question: Question, context: Context[Any], model: Model = "") -> d
 
 async def search(query: Words, context: Context[Any], passages: Number = 5) -> dict[str, Any]:
     """Find passages of this device's documents, the best first. Nothing leaves the device."""
-    _, gateway, person = _asking(context)
+    request, gateway, person = _asking(context)
     with _tool_errors():
         async with gateway.turns.turn(person.account):
             found = await gateway.documents.search(query, passages, person.folders)
     readable = [
         each for each in found if all(map(person.may_read, (each.document, *(led.document for led in each.led))))
     ]
-    return _result({"passages": list(map(_passage, readable))})
+    names = dict.fromkeys(each.document for each in readable)  # each once, the best first
+    results = [{"id": name, "title": Path(name).name, "url": document_url(_base(request), name)} for name in names]
+    return _result({"results": results, "passages": list(map(_passage, readable))})
+
+
+async def fetch(id: DocumentName, context: Context[Any]) -> dict[str, Any]:
+    """Read a document of this device as text, by the id that `search` gives."""
+    request, gateway, person = _asking(context)
+    with _tool_errors():
+        if not person.may_read(id):
+            raise Refusal(403, "this key may not read that document", "search for another one", "not_allowed")
+        text = ""
+        async with aclosing(pages(gateway, person, id)) as showing:
+            async for page in showing:
+                text += page
+                if len(text) > MAX_CHARS:
+                    break
+    about = {"id": id, "title": Path(id).name, "url": document_url(_base(request), id)}
+    return _result({**about, "text": text[:MAX_CHARS], "metadata": {"is_whole": len(text) <= MAX_CHARS}})
 
 
 def _passage(found: Passage) -> dict[str, object]:
@@ -132,6 +157,10 @@ def _tool_errors() -> Iterator[None]:
         yield
     except (Refusal, HocketError) as error:
         raise ToolError(str(error)) from error
+
+
+def _base(request: Request) -> str:
+    return str(request.base_url).rstrip("/")
 
 
 def _asking(context: Context[Any]) -> tuple[Request, Gateway, Person]:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
-from mcp import Client
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
 from mcp_use import called, tools, used
 from serving import Served, served
 
 from hocket_gateway.access import people
 from hocket_lab.link.tap import messages
+from ports import free_port
 from waiting import WAIT_S, until
 
 
@@ -23,9 +29,9 @@ def front(tiny_models: dict[str, Path]) -> Iterator[Served]:
         yield there
 
 
-def test_there_are_four_tools_that_say_what_they_do(front: Served) -> None:
+def test_there_are_five_tools_that_say_what_they_do(front: Served) -> None:
     found = tools(front.url)
-    assert set(found) == {"ask", "search", "documents", "status"}
+    assert set(found) == {"ask", "search", "fetch", "documents", "status"}
     assert all(tool.description for tool in found.values())
     assert found["ask"].input_schema["required"] == ["question"]
 
@@ -51,6 +57,42 @@ def test_a_search_tells_the_cloud_nothing(front: Served) -> None:
     frames = [frame for recorded in front.tap.recorded() for each in messages(recorded) for frame in each]
     assert frames
     assert not [frame for frame in frames if b"canary4711" in frame]
+
+
+def test_what_a_search_finds_can_be_fetched(front: Served) -> None:
+    """By the fields that hosts expect of the two tools; a name that is none is told as an error."""
+    got = called(front.url, "search", query="kala", passages=3).structured_content
+    first = got["results"][0]
+    assert (first["id"], first["url"]) == ("device-0", f"{front.url}/documents/device-0")
+    found = called(front.url, "fetch", id=first["id"]).structured_content
+    assert {name: found[name] for name in ("id", "title", "url")} == first
+    assert found["text"]
+    refused = called(front.url, "fetch", id="no such document")
+    assert refused.is_error
+
+
+def test_a_program_that_starts_its_servers_gets_the_same_tools(front: Served, tmp_path: Path) -> None:
+    """By `hocket mcp`, on standard input and output; without a gateway it says in one line what to do."""
+    program = Path(sys.executable).with_name("hocket")
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+
+    async def use(port: int) -> tuple[set[str], Any]:
+        (tmp_path / "serve.toml").write_text(f"port = {port}\n", encoding="utf-8")
+        given = ["mcp", "--home", str(tmp_path)]
+        started = StdioServerParameters(command=str(program), args=given, env=environment)
+        async with Client(stdio_client(started)) as client:
+            named = {tool.name for tool in (await client.list_tools()).tools}
+            return named, await client.call_tool("search", {"query": "kala", "passages": 1})
+
+    port = int(front.url.rpartition(":")[2])
+    named, found = asyncio.run(asyncio.wait_for(use(port), WAIT_S))
+    assert named == {"ask", "search", "fetch", "documents", "status"}
+    assert found.structured_content == called(front.url, "search", query="kala", passages=1).structured_content
+    (tmp_path / "serve.toml").write_text(f"port = {free_port()}\n", encoding="utf-8")
+    command = [program, "mcp", "--home", tmp_path]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=WAIT_S, check=False)
+    assert (ended.returncode, ended.stdout, len(ended.stderr.splitlines())) == (69, "", 1)
+    assert "hocket up --serve" in ended.stderr
 
 
 def test_documents_and_status_are_listed(front: Served) -> None:

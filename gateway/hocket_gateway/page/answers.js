@@ -117,8 +117,8 @@ export function devicesOf(answer) {
   const be = (name, state, why = "") => found.set(name, { name, state, why, share: found.get(name)?.share ?? 0 });
   for (const name of answer.routing?.matched ?? []) be(name, "asked");
   for (const notice of answer.notices) {
-    const [, name, why] = /^(\S+?)(?:, whose summaries match,)? ((?:is not|has not|has gone|knows nothing) .+)$/.exec(notice) ?? [];
-    if (name) be(name, why.startsWith("knows") ? "declined" : "absent", why);
+    const [, name, why] = /^(\S+?)(?:, whose summaries match,)? ((?:is not|has not|has gone|has no passages) .+)$/.exec(notice) ?? [];
+    if (name) be(name, why.startsWith("has no passages") ? "declined" : "absent", why);
   }
   for (const { name, steps, accept } of answer.members ?? []) {
     if (name !== "cloud" && steps.length) be(name, "drafted", `drafted too, ${Math.round(100 * accept)}% accepted`);

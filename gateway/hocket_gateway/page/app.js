@@ -14,6 +14,7 @@ import "./write.js";
 
 const ALONE = "hocket-alone";
 const ANOTHER = { temperature: 0.7 }; // without one the same question has the same answer
+const ANYWAY = { unknown: "answer" };
 const AGAIN_MS = 5_000;
 const NARROW = matchMedia("(max-width: 40rem)"); // as in style.css: there the history covers the conversation
 
@@ -30,6 +31,7 @@ class App extends HTMLElement {
     const acts = {
       ask: ({ question, model, turn }) => (turn ? this.replace(turn, question, model) : this.ask(question, model)),
       again: ({ turn }) => this.replace(turn, turn.question, turn.model, ANOTHER),
+      anyway: ({ turn }) => this.replace(turn, turn.question, turn.model, ANYWAY),
       alone: ({ turn }) => this.replace(turn, turn.question, ALONE),
       edit: ({ turn }) => this.composer.edit(turn),
       why: ({ turn }) => this.sheet.openWhy(turn),
@@ -42,6 +44,7 @@ class App extends HTMLElement {
       key: () => this.connect(),
       resume: (conversation) => this.resume(conversation),
       forget: (id) => this.forget(id),
+      rename: ({ conversation, title }) => this.rename(conversation, title),
     };
     for (const [name, act] of Object.entries(acts)) this.addEventListener(name, (event) => act(event.detail));
     const buttons = {
@@ -116,6 +119,13 @@ class App extends HTMLElement {
     remove(id);
     if (id === this.conversation.id) this.resume(newConversation());
     else this.showHistory();
+  }
+
+  rename(conversation, title) {
+    const renamed = conversation.id === this.conversation.id ? this.conversation : conversation;
+    renamed.title = title;
+    put(renamed);
+    this.showHistory();
   }
 
   toggleHistory(isSeen) {

@@ -1,4 +1,5 @@
-// Conversations in this browser's storage, the newest first: {id, at, turns: [{question, model, answer}]}.
+// Conversations in this browser's storage, the newest first: {id, at, title, turns: [{question, model, answer}]}; without
+// a title the first question is it.
 
 const PLACE = "hocket-conversations";
 
@@ -7,7 +8,7 @@ export function newConversation() {
 }
 
 export function titleOf(conversation) {
-  return conversation.turns[0]?.question ?? "New conversation";
+  return conversation.title || (conversation.turns[0]?.question ?? "New conversation");
 }
 
 export function all() {
@@ -37,6 +38,22 @@ function save(conversations) {
       // The storage is full: the oldest one goes.
     }
   }
+}
+
+// Whether a title, a question or an answer has these words.
+export function matches(conversation, words, textOf) {
+  const texts = conversation.turns.flatMap(({ question, answer }) => [question, textOf(answer)]);
+  const all = [titleOf(conversation), ...texts].join("\n").toLowerCase();
+  return words.toLowerCase().split(/\s+/).every((word) => all.includes(word));
+}
+
+// A conversation as Markdown, with the sources of each answer.
+export function exported(conversation, textOf) {
+  const turns = conversation.turns.map(({ question, answer }) => {
+    const sources = (answer.sources ?? []).map(({ title }) => `- ${title}`);
+    return [`## ${question}`, textOf(answer), sources.length ? `Sources:\n\n${sources.join("\n")}` : ""].filter(Boolean).join("\n\n");
+  });
+  return [`# ${titleOf(conversation)}`, ...turns].join("\n\n") + "\n";
 }
 
 // The whole conversation as the API takes it; a question without a word of an answer is left out.

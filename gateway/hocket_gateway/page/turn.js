@@ -1,7 +1,7 @@
 // A question and its answer, with its notices, its finish, what left, and what can be done with it. Tells `again`, `edit`,
-// `alone` and `why` with the turn, and `left` likewise.
+// `anyway`, `alone` and `why` with the turn, and `left` likewise.
 
-import { PROPOSED, devicesOf, finishOf, gateLine, leftLine, liveSources, shown } from "./answers.js";
+import { PROPOSED, devicesOf, finishOf, gateLine, leftLine, liveSources, shown, textOf } from "./answers.js";
 import { made, tell } from "./dom.js";
 import "./group.js";
 import "./sources.js";
@@ -95,12 +95,19 @@ export class Turn extends HTMLElement {
       { className: "actions", role: "group", ariaLabel: "Actions for this answer" },
       ...[
         answer.id && act("why", "Why?", "How it was decided, and where the time went"),
+        textOf(answer) && made("button", { type: "button", className: "copy", textContent: "Copy", title: "Copy the text of this answer", onclick: ({ target }) => copy(target, textOf(answer)) }),
+        answer.finish === "unknown" && act("anyway", "Answer anyway", "From what the models know, which may be invented"),
         act("again", "Ask again", "Replace this answer with a new one"),
         model !== ALONE && act("alone", "Without the cloud", "The same question, answered by this device alone"),
         act("edit", "Edit", "Change the question, and ask it again"),
       ].filter(Boolean),
     );
   }
+}
+
+async function copy(button, text) {
+  await navigator.clipboard.writeText(text);
+  button.textContent = "Copied";
 }
 
 function legend(answer) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -173,6 +174,59 @@ def test_ask_again_and_edit_take_the_place_of_the_last_question(page: Browser) -
     assert page.texts("hocket-turn .question") == [f"{QUESTION} duno"]
 
 
+def test_an_answer_is_copied_without_its_colours(page: Browser) -> None:
+    ask(page)
+    page.run(
+        "Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (t) => (window.copied = t) } })"
+    )
+    page.click(".actions .copy")
+    page.until("document.querySelector('.actions .copy').textContent === 'Copied'")
+    assert page.run("return window.copied") == page.run(TEXT)
+
+
+def test_what_was_not_found_is_answered_anyway_in_one_click(page: Browser) -> None:
+    """In the place of the sentence that says so; another answer has no such button."""
+    ask(page)
+    assert page.texts(".actions .anyway") == []
+    page.run(
+        "const [first] = JSON.parse(localStorage.getItem('hocket-conversations'));"
+        "first.turns[0].answer.finish = 'unknown'; first.id = 'another';"
+        "localStorage.setItem('hocket-conversations', JSON.stringify([first]));"
+        "dispatchEvent(new Event('storage'));"
+        "const sent = window.fetch; window.bodies = [];"
+        "window.fetch = (path, given) => { if (given?.body) bodies.push(given.body); return sent(path, given); }"
+    )
+    page.click("[data-does=history]")
+    page.click("hocket-history li button")
+    page.click(".actions .anyway")
+    page.until("!document.querySelector('hocket-turn .left')")
+    over(page)
+    assert json.loads(page.run("return window.bodies.at(-1)"))["unknown"] == "answer"
+    assert page.texts(".actions .anyway") == []
+
+
+def test_conversations_are_searched_renamed_and_exported(page: Browser) -> None:
+    """By words of questions, answers and titles; a title stays in this browser; the file is Markdown."""
+    for question in ("kala herons?", "mira boats?"):
+        page.click("[data-does=new]")
+        ask(page, question)
+    page.click("[data-does=history]")
+    titles = "hocket-history li button:first-child"
+    assert page.texts(titles) == ["mira boats?", "kala herons?"]
+    page.type("hocket-history input", "HERONS")
+    assert page.texts(titles) == ["kala herons?"]
+    page.click("hocket-history .rename")
+    page.type("hocket-history li input", "Birds" + ENTER)
+    assert page.texts(titles) == ["Birds"]
+    page.run("URL.createObjectURL = (blob) => { window.saved = blob.text(); return '#'; }")
+    page.run("HTMLAnchorElement.prototype.click = function () { window.named = this.download; }")
+    page.click("hocket-history .export")
+    assert page.run("return window.named") == "Birds.md"
+    lines = page.run("return window.saved").splitlines()
+    assert lines[:3] == ["# Birds", "", "## kala herons?"]
+    assert any(line.startswith("- device-") for line in lines)
+
+
 def test_an_earlier_question_is_changed_in_a_conversation_of_its_own(page: Browser) -> None:
     """With the turns before it; the other conversation keeps all of its turns."""
     for question in ("kala?", "mira?", "duno?"):
@@ -245,7 +299,7 @@ def test_a_key_of_a_folder_is_told_why_it_writes_alone(front: Served, window: Br
         opened_with(window, front, key)
         window.click("[data-does=write]")
         window.type("#writing", WRITTEN)
-        window.until("document.querySelector('.offer').textContent.includes('reads some folders alone')")
+        window.until("document.querySelector('.offer').textContent.includes('may read only some folders')")
         assert window.run("return document.querySelector('hocket-link').hidden") is True
         window.type("#writing", ESCAPE)
         ask(window)

@@ -204,6 +204,7 @@ def test_the_keyboard_reaches_everything_in_order(front: Served, window: Browser
         "log",
         "left",
         "why",
+        "copy",
         "again",
         "alone",
         "edit",

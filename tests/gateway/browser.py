@@ -45,6 +45,10 @@ class Browser:
         """What is seen of each element."""
         return list(self.run("return [...document.querySelectorAll(arguments[0])].map(e => e.innerText)", selector))
 
+    def folded(self, selector: str) -> list[str]:
+        """The text of each element, also of what is folded."""
+        return list(self.run("return [...document.querySelectorAll(arguments[0])].map(e => e.textContent)", selector))
+
     def click(self, selector: str) -> None:
         self._post(f"element/{self._found(selector)}/click")
 

@@ -64,16 +64,12 @@ export class Turn extends HTMLElement {
     this.wait(answer);
     this.text.ariaBusy = String(!answer.over);
     this.sources.show(answer.live ? liveSources(answer) : shown(answer)); // the former where it was stopped
-    const { routing, id } = answer;
     const finish = finishOf(answer);
     const lines = [
       finish && made("p", { className: answer.error ? "finish error" : "finish", textContent: finish }),
-      answer.tokens.length && legend(answer),
-      routing && made("p", { className: "way", textContent: `Way: ${routing.way}; ${routing.why}.` }),
-      routing?.gate && made("p", { className: "gate", textContent: gateLine(routing.gate) }),
       this.left(turn),
-      id && made("p", {}, `${model} · `, made("code", { textContent: `hocket explain ${id}` })),
       this.actions(turn),
+      details(answer, model),
     ];
     this.facts.replaceChildren(...lines.filter(Boolean));
   }
@@ -103,6 +99,18 @@ export class Turn extends HTMLElement {
       ].filter(Boolean),
     );
   }
+}
+
+// How it was written, for who wants to know; folded.
+function details(answer, model) {
+  const { routing, id } = answer;
+  const lines = [
+    answer.tokens.length && legend(answer),
+    routing && made("p", { className: "way", textContent: `Way: ${routing.way}; ${routing.why}.` }),
+    routing?.gate && made("p", { className: "gate", textContent: gateLine(routing.gate) }),
+    id && made("p", {}, `${model} · `, made("code", { textContent: `hocket explain ${id}` })),
+  ].filter(Boolean);
+  return lines.length && made("details", { className: "details" }, made("summary", { textContent: "Details" }), ...lines);
 }
 
 async function copy(button, text) {

@@ -41,7 +41,7 @@ def sent(tap: Tap | None) -> int:
 
 def record_of(page: Browser) -> dict[str, Any]:
     """That of the answer that is shown last, by the gateway."""
-    number = page.texts("hocket-turn:last-child .facts code")[0].rpartition(" ")[2]
+    number = page.folded("hocket-turn:last-child .facts code")[0].rpartition(" ")[2]
     found = page.run("return fetch('/explanations/' + arguments[0]).then(r => r.json())", number)
     return dict(found["record"])
 
@@ -129,7 +129,7 @@ def test_why_shows_the_gates_number_and_the_time_line(page: Browser) -> None:
     page.type("#model", "hocket-auto")
     ask(page)
     record = record_of(page)
-    (gate,) = page.texts(".gate")
+    (gate,) = page.folded(".gate")
     assert f"{record['gate']['metric']:.3f} against {record['gate']['threshold']:.3f}" in gate
     page.click(".why")
     page.until("document.querySelector('dialog .timeline')")

@@ -208,6 +208,7 @@ def test_the_keyboard_reaches_everything_in_order(front: Served, window: Browser
         "again",
         "alone",
         "edit",
+        "Details",
         "source",
     ]
     wanted += ["question", "Send", "model"]

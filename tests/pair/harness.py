@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import repeat
 from pathlib import Path
+from typing import Any
 
 from exact import exact
 from hocket_bus.errors import Forbidden, ProtocolError
@@ -235,7 +236,7 @@ def pair(folder: Path, models: dict[str, Path], *, start: bool = True) -> Iterat
 
 
 @contextmanager
-def linked_pair(tiny_models: dict[str, Path], **options: object) -> Iterator[tuple[Pair, Client, Link]]:
+def linked_pair(tiny_models: dict[str, Path], **options: Any) -> Iterator[tuple[Pair, Client, Link]]:
     """Start a pair whose cloud lies behind the link emulator, over tcp."""
     cloud = f"127.0.0.1:{free_port()}"
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:

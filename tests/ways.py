@@ -269,7 +269,7 @@ def _stream_over_http(port: int, question: str) -> None:
 
 
 def _first_chunk(calls: list[Call]) -> int:
-    return next(at for at, call in enumerate(calls) if call.returns and call.is_of("openai_api/chat.py", "token"))
+    return next(at for at, call in enumerate(calls) if call.returns and call.is_of("openai_api/chat.py", "_token"))
 
 
 def to_searchable() -> Way:

@@ -101,7 +101,12 @@ class CallStream:
     def add(self, text: str) -> str:
         """Return the part of the answer that is plain text and may be shown now."""
         self._text += text
-        return "" if self._text.startswith("{") else text
+        return "" if self.is_call else text
+
+    @property
+    def is_call(self) -> bool:
+        """Tell whether the answer is a call, as far as it has come."""
+        return self._text.startswith("{")
 
     def begun(self) -> str | None:
         """Return the name of the tool, once, as soon as it is known."""

@@ -21,7 +21,7 @@ from ..answers.formats import ANY_OBJECT
 from ..answers.logprobs import entries, wanted_logprobs
 from ..answers.questions import FINISHES, Answer
 from ..answers.tool_turns import Message, call_of, spoken
-from ..answers.tools import Call, Tools, tools_of
+from ..answers.tools import Call, CallStream, Tools, tools_of
 from ..answers.ways import way_named
 from ..gateway import Gateway
 from ..http.body import read
@@ -63,12 +63,22 @@ class TalkRequest(Struct, frozen=True, kw_only=True):
     logprobs: bool | None = None
     top_logprobs: int | None = None
 
+    @property
+    def offered(self) -> Tools | None:
+        """The tools that the answer may call; None for none. Raises Refusal."""
+        return None
+
 
 class MessagesRequest(TalkRequest, frozen=True, kw_only=True):
     """The body of a request to `/api/chat`."""
 
     messages: list[TalkMessage] = []
     tools: list[Any] | None = None
+
+    @property
+    def offered(self) -> Tools | None:
+        """The tools that the answer may call; None for none. Raises Refusal."""
+        return tools_of(self.tools, None)
 
 
 class PromptRequest(TalkRequest, frozen=True, kw_only=True):
@@ -87,7 +97,7 @@ async def chat(request: Request) -> Response:
     wanted = await read(request, MessagesRequest, gateway.settings.max_body_bytes)
     if any(message.images for message in wanted.messages):
         raise unsupported("messages", "hocket reads text only", "leave out images")
-    options, tools = _options(wanted), tools_of(wanted.tools, None)
+    options, tools = _options(wanted), wanted.offered
     options["messages"] = spoken(list(map(_plain, wanted.messages)))
     if tools is not None:
         if wanted.format:
@@ -188,25 +198,21 @@ async def _object(answer: Answer, wanted: TalkRequest, shape: Shape) -> Response
 
 
 async def _lines(answer: Answer, wanted: TalkRequest, shape: Shape) -> AsyncGenerator[bytes]:
-    model, calls = wanted.model, False
+    model, calling = wanted.model, CallStream(wanted.offered) if wanted.offered is not None else None
     try:
         async for event in answer.events():
             if isinstance(event, Token):
-                calls = calls or (_may_call(wanted) and event.text.startswith("{"))
-                if calls:  # it is told as a whole
-                    continue
+                if calling is not None and event.text and not calling.add(event.text):
+                    continue  # a call is sent as a whole
                 logprobs = _logprobs(wanted, [event])
                 yield line({**_head(model), **shape(event.text, ""), **logprobs, "done": False})
             elif isinstance(event, Thought) and wanted.think is not False:
                 yield line({**_head(model), **shape("", event.text), "done": False})
             elif isinstance(event, Done):
-                yield line({**_head(model), **shape(event.text if calls else "", ""), **_end(event, answer)})
+                call = event.text if calling is not None and calling.is_call else ""
+                yield line({**_head(model), **shape(call, ""), **_end(event, answer)})
     except Refusal as refusal:
         yield line(refusal.ollama())
-
-
-def _may_call(wanted: TalkRequest) -> bool:
-    return isinstance(wanted, MessagesRequest) and bool(wanted.tools)
 
 
 def _logprobs(wanted: TalkRequest, tokens: Sequence[Token]) -> dict[str, Any]:

@@ -156,6 +156,15 @@ def test_a_call_is_the_same_however_its_text_is_split(cut: int) -> None:
     assert tools.call(text) == Call("weather", arguments)
 
 
+def test_a_brace_within_a_text_begins_no_call() -> None:
+    tools = tools_of([WEATHER], "auto")
+    assert tools is not None
+    stream = CallStream(tools)
+    assert [stream.add(text) for text in ("Sets ", "{", '"a"}', " end")] == ["Sets ", "{", '"a"}', " end"]
+    assert stream.begun() is None
+    assert not stream.is_call
+
+
 def test_a_sentence_in_place_of_json_is_told_by_its_first_letter() -> None:
     """In every language: nothing that says that nothing was found begins as JSON does."""
     assert not any(begins_json(text) for text in (UNKNOWN, *_IN_LANGUAGES.values()))

@@ -140,6 +140,7 @@ def test_what_cannot_be_obeyed_is_refused_in_one_line(linked: tuple[Pair, Client
         assert reason in str(refused.value)
         assert len(str(refused.value)) < 500
         assert "\n" not in str(refused.value)
+    assert fits(client.ask("kala?", unknown="answer", deadline_s=WAIT_S, **options(0)).result().text)  # type: ignore[arg-type]
 
 
 def test_an_answer_goes_on_where_the_cloud_is_lost_and_still_fits(tiny_models: dict[str, Path]) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from hocket_bus.errors import HocketError
+
 from ..sampling.heads import Contrast, Heads
 from ..text.grammar import Grammar
 from ..text.word_draw import Proposal
@@ -32,7 +34,10 @@ class ConstrainedDraft:
 
     def known(self, places: Sequence[int]) -> Heads | None:
         """Return what follows `ids` in the rows at `places`, where an earlier step has told it, or the grammar does."""
-        only = self._grammar.only(self.ids) if places else None
+        try:
+            only = self._grammar.only(self.ids) if places else None
+        except HocketError:  # `add` raises it again, where the session is told
+            return None
         if only is None:
             return self._draft.known(places)
         return Heads(np.ones((len(places), 1), np.float32), np.full((len(places), 1), only, np.int32))

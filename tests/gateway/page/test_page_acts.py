@@ -287,9 +287,10 @@ def test_a_suggestion_within_a_text_stands_below_it(page: Browser) -> None:
     """Behind an emoji the cursor's place is right, too."""
     write(page, WRITTEN)
     page.run(
-        "const field = document.querySelector('#writing'); field.setRangeText('\N{GRINNING FACE} ', 0, 0, 'preserve')"
+        "const field = document.querySelector('#writing'); field.setRangeText('\N{GRINNING FACE} ', 0, 0, 'preserve');"
+        "const end = field.value.length; field.setRangeText('\\n\\nmira', end, end, 'preserve');"
+        "field.setSelectionRange(end, end)"
     )
-    page.run("document.querySelector('#writing').setSelectionRange(10, 10)")
     page.until("document.querySelector('.offer').textContent && !document.querySelector('.ghost em')")
 
 

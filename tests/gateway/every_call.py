@@ -101,10 +101,11 @@ def calls_of(place: Place, question: str) -> Calls:
     }
 
 
-def tool_calls(question: str) -> dict[str, list[dict[str, object]]]:
+def tool_calls(question: str, file: str) -> dict[str, list[dict[str, object]]]:
     return {
         "ask": [{"question": question}, {"question": question, "model": "hocket"}],
         "search": [{"query": question, "passages": 32}],
+        "fetch": [{"id": file}],
         "documents": [{}, {"offset": 1}],
         "status": [{}],
     }

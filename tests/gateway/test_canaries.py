@@ -133,7 +133,7 @@ def seen(response: httpx2.Response) -> list[str]:
 
 def test_every_operation_and_tool_is_tried(house: House) -> None:
     assert set(calls_of(house.place, QUESTION)) == {(each.method, each.path) for each in OPERATIONS}
-    assert set(tool_calls(QUESTION)) == set(tools(house.url, house.keys["guest"]))
+    assert set(tool_calls(QUESTION, house.place.file)) == set(tools(house.url, house.keys["guest"]))
 
 
 @pytest.mark.parametrize(("method", "path"), [(each.method, each.path) for each in OPERATIONS])
@@ -146,7 +146,7 @@ def test_a_guest_is_shown_nothing_private(house: House, method: str, path: str) 
 
 
 def test_a_guests_tools_show_nothing_private(house: House) -> None:
-    for tool, asked in tool_calls(QUESTION).items():
+    for tool, asked in tool_calls(QUESTION, house.place.file).items():
         for arguments in asked:
             told = str(called(house.url, tool, house.keys["guest"], **arguments))
             assert [canary for canary in CANARIES if canary in told] == []
@@ -167,8 +167,8 @@ def test_the_owner_is_shown_it(house: House) -> None:
         *(("post", path) for path in ("/v1/chat/completions", "/v1/responses", "/v1/completions", "/api/chat")),
         ("post", "/api/generate"),
     }
-    for tool in ("ask", "search", "documents"):
-        told = str(called(house.url, tool, house.keys["owner"], **tool_calls(QUESTION)[tool][0]))
+    for tool in ("ask", "search", "fetch", "documents"):
+        told = str(called(house.url, tool, house.keys["owner"], **tool_calls(QUESTION, house.place.file)[tool][0]))
         assert [canary for canary in CANARIES if canary in told]
 
 
@@ -191,7 +191,7 @@ def test_what_is_asked_alone_is_in_no_frame(house: House) -> None:
         if operation[0] != "delete":
             for each in made:
                 assert each(partial(house.send, key="alone")).status_code < 500, operation
-    for tool, asked in tool_calls(told).items():
+    for tool, asked in tool_calls(told, house.place.file).items():
         for arguments in asked:
             called(house.url, tool, house.keys["alone"], **arguments)
     public = [{"role": "user", "content": "mirabelle kala?"}]

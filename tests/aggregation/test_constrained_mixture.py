@@ -18,7 +18,7 @@ LOG_H = (0.3, -0.2)
 
 
 def rows(number: int) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int32]]:
-    """What both sides say, and what is allowed: of the one much, of the other little."""
+    """Return the distributions of both sides, and the allowed ids, to which the cloud gives little."""
     rng = np.random.default_rng(number)
     sides = [np.exp(2 * rng.standard_normal(VOCABULARY)) for _ in range(2)]
     allowed = np.sort(rng.choice(VOCABULARY, rng.integers(2, 20), replace=False)).astype(np.int32)

@@ -81,6 +81,8 @@ class FakeModel:
     prefill_tokens = 16
     reads_ahead = True
     rows_cost = False
+    writes_words = False
+    word_tokens = None
     shape = Shape(2, 8, 2, 32, vocabulary)
 
     def __init__(self, seed: int = 0, *, slots: int = 16, context: int = 512) -> None:

@@ -11,7 +11,7 @@ from ..engine.generators.generator import TextGenerator
 from ..engine.language_model import LanguageModel
 from ..engine.reading import Reading
 from ..engine.runtime.compute import Compute
-from ..engine.text.grammar import Grammars
+from ..engine.runtime.grammar import Grammars
 from ..engine.text.words import LAW
 from ..monitoring.counters import Counters
 from ..privacy.disclosure_account import DisclosureAccount

@@ -57,12 +57,12 @@ class Tools:
     @property
     def grammar(self) -> str:
         """The grammar of the answer: a call, or, unless it must be one, a text that does not begin like one."""
-        rules = ["start: call" if self._must else "start: call | text", "text: /[^{](.|\\n)*/"]
+        rules = ["start: call"] if self._must else ["start: call | text", "text: /[^{](.|\\n)*/"]
         rules.append("call: " + " | ".join(f"call_{at}" for at in range(len(self._tools))))
         for at, tool in enumerate(self._tools):
             rules.append(f'call_{at}: {as_json.text(tool.opening)} arguments_{at} "}}"')
             rules.append(f"arguments_{at}: {json_rule(tool.parameters)}")
-        return "\n".join(rules if not self._must else [rules[0], *rules[2:]])
+        return "\n".join(rules)
 
     @property
     def system(self) -> str:

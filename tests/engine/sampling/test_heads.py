@@ -184,7 +184,7 @@ def test_heads_of_the_allowed_ids_have_their_probabilities_and_as_few_as_hold_th
 
 
 def test_an_allowed_id_that_a_model_all_but_excludes_can_be_drawn() -> None:
-    """Of a whole row, and of a head that leaves it out: the answer goes on, whatever the model would rather say."""
+    """Draw it from a whole row, and from a head that leaves it out: the answer goes on."""
     row = np.zeros((1, 10), np.float32)
     row[0, 3] = 1.0
     left_out = Heads(np.array([[1.0, 0.0]], np.float32), np.array([[3, 0]], np.int32))

@@ -18,7 +18,7 @@ chat = ChatOpenAI(model="hocket", base_url=asked["url"], api_key=asked["key"], *
 
 
 class Found(BaseModel):
-    """What is wanted."""
+    """The structure to return."""
 
     bird: Literal["heron", "kala", "mira"]
     stands: bool

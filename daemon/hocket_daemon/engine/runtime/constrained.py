@@ -9,8 +9,8 @@ import numpy as np
 from hocket_bus.errors import HocketError
 
 from ..sampling.heads import Contrast, Heads
-from ..text.grammar import Grammar
 from ..text.word_draw import Proposal
+from .grammar import Grammar
 from .own_drafts import Own, OwnDraft, OwnDrafts
 
 

@@ -10,10 +10,10 @@ from ..language_model import LanguageModel
 from ..sampling.drawing import Rule
 from ..sampling.heads import TokenDraft
 from ..text.counted_word import WordMeter
-from ..text.grammar import Grammar
 from ..text.word_tokens import WordTokens
 from ..text.words import CAP
 from .constrained import ConstrainedDrafts
+from .grammar import Grammar
 from .own_drafts import OwnDraft, OwnDrafts
 from .word_drafts import WordDrafts
 

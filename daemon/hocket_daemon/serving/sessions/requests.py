@@ -17,7 +17,7 @@ from hocket_bus.faults import error_message
 from hocket_bus.messages import MAX_QUESTION_CHARS, Accepted, Ask, Cancel, Credit, Error, Lost, Message, Resume
 from hocket_bus.sockets import Received, Routes, Server
 
-from ...engine.text.grammar import check_grammar
+from ...engine.runtime.grammar import check_grammar
 from ..mode import Asks, Peer, Session
 from ..search.about_collection import asked_of_collection
 from ..search.evidence import is_small_talk

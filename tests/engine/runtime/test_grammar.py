@@ -14,7 +14,7 @@ from fake_model import BOS, EOS, FakeModel
 
 from hocket_bus.errors import BadRequest, Unavailable
 from hocket_client.schema import grammar_of
-from hocket_daemon.engine.text.grammar import Grammar, Grammars, check_grammar
+from hocket_daemon.engine.runtime.grammar import Grammar, Grammars, check_grammar
 
 SCHEMA: dict[str, object] = {
     "type": "object",
@@ -26,15 +26,7 @@ TEXTS = [
     f'{{"a": {a}{b}}}' for a, b in itertools.product(('"x"', '"xy"', "7"), ("", ', "b": true', ', "b": false'))
 ]  # all that fit
 
-
-class Characters(FakeModel):
-    """A model whose tokens are single characters, and cannot be told in words."""
-
-    writes_words = False
-    word_tokens = None
-
-
-MODEL = Characters()
+MODEL = FakeModel()
 
 
 def grammar(source: str = grammar_of(SCHEMA)) -> Grammar:
@@ -78,7 +70,7 @@ def test_one_id_alone_is_told() -> None:
 
 def test_all_ends_may_come_where_one_may() -> None:
     """A model may have several ids that end an answer."""
-    model = Characters()
+    model = FakeModel()
     model.eos = [EOS, BOS]
     found = Grammars(model).of(grammar_of(SCHEMA))
     assert found is not None

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from threading import Lock
-from typing import Protocol
 
 import numpy as np
 from llguidance import LLMatcher, LLParserLimits, LLTokenizer, TokenizerWrapper
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from hocket_bus.errors import BadRequest, Unavailable
 
-from .word_tokens import WordTokens
+from ..language_model import LanguageModel
 
 Allowed = NDArray[np.int32]
 _LIMITS = LLParserLimits(
@@ -30,35 +29,6 @@ _LIMITS = LLParserLimits(
 )
 
 
-class Vocabulary(Protocol):
-    """The tokens of a model."""
-
-    @property
-    def vocabulary(self) -> int:
-        """The number of ids."""
-
-    @property
-    def eos(self) -> list[int]:
-        """The ids that end an answer."""
-
-    @property
-    def writes_words(self) -> bool:
-        """Tell whether there are tokens in words."""
-
-    @property
-    def word_tokens(self) -> WordTokens | None:
-        """The tokens in words, with the bytes of each."""
-
-    def piece(self, id: int) -> bytes:
-        """The bytes of one token."""
-
-    def text(self, ids: list[int]) -> str:
-        """The text of tokens, without special ones."""
-
-    def continued(self, text: str) -> list[int]:
-        """Return the ids of a text that continues another one."""
-
-
 def check_grammar(source: str) -> None:
     """Raise BadRequest for a text that is no grammar, or too large a one."""
     if error := LLMatcher.validate_grammar(source, limits=_LIMITS):
@@ -68,7 +38,7 @@ def check_grammar(source: str) -> None:
 class Grammars:
     """The grammars of one model's answers. Usable from any thread."""
 
-    def __init__(self, model: Vocabulary) -> None:
+    def __init__(self, model: LanguageModel) -> None:
         self._model = model
         self._lock = Lock()
 
@@ -156,7 +126,7 @@ class _Table:
 
     bos_token_id = None
 
-    def __init__(self, model: Vocabulary) -> None:
+    def __init__(self, model: LanguageModel) -> None:
         words = model.word_tokens if model.writes_words else None
         spelled = words.token_bytes if words is not None else _spelled(model)
         special = {*model.eos, *(id for id, each in enumerate(spelled) if not each)}
@@ -169,7 +139,7 @@ class _Table:
         return self._split(text)
 
 
-def _spelled(model: Vocabulary) -> list[bytes]:
+def _spelled(model: LanguageModel) -> list[bytes]:
     """Return the bytes of each token; none for special ones, which have no text."""
     return [model.piece(id) if model.text([id]) else b"" for id in range(model.vocabulary)]
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import jsonschema
 import pytest
-from fake_model import EOS
-from test_grammar import MODEL
+from fake_model import EOS, FakeModel
 
 from hocket_bus.errors import BadRequest
 from hocket_client.schema import grammar_of
-from hocket_daemon.engine.text.grammar import Grammars, check_grammar
+from hocket_daemon.engine.runtime.grammar import Grammars, check_grammar
 
+MODEL = FakeModel()  # its tokens are characters
 SUITE = os.environ.get("JSON_SCHEMA_SUITE", "")
 DRAFTS = {"draft7": jsonschema.Draft7Validator, "draft2020-12": jsonschema.Draft202012Validator}
 MISREAD = {"$id with file URI still resolves pointers - *nix", "$ref prevents a sibling $id from changing the base uri"}

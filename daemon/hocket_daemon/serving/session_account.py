@@ -22,7 +22,7 @@ from ..engine.sampling.heads import Probabilities
 from ..privacy.disclosure_account import DisclosureAccount
 
 MORE_BITS = "ask with --alone, or raise bits_a_day or bits_a_document under [egress]"
-_NEXT_TO_NOTHING = 0.01  # of a bit: a document with less left says what the question alone does
+NEXT_TO_NOTHING = 0.01  # of a bit: a document with less left says what the question alone does
 
 
 class SessionAccount:
@@ -54,7 +54,7 @@ class SessionAccount:
 
     def news(self) -> list[str]:
         """Return what the reader should know, each line once: which documents may say nothing, or nothing more."""
-        ended = {name for name in self._documents if self._account.left(name) < _NEXT_TO_NOTHING}
+        ended = {name for name in self._documents if self._account.left(name) < NEXT_TO_NOTHING}
         lines = [f"{name} has too few bits left, so it is left out: {MORE_BITS}" for name in self.left_out]
         lines += [f"{name} has disclosed its last bits: what follows may be invented" for name in sorted(ended)]
         new = [line for line in lines if line not in self._lines]

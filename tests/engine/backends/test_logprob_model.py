@@ -170,18 +170,18 @@ FAULTS = [
 def test_a_server_that_fails_is_one_error_and_rows_stay(
     tiny_models: dict[str, Path], fault: Callable[[socket.socket], object], kind: type[HocketError], line: str
 ) -> None:
-    """In the middle of an answer; the next pass is as if that one had not been."""
-    with told(tiny_models["device"], first_wait_s=0.2, piece_wait_s=0.2) as (server, model):
+    """In the middle of an answer; the next pass is as if that one had not been. Only silence must be waited for."""
+    with told(tiny_models["device"], **({"piece_wait_s": 0.2} if fault is stays else {})) as (server, model):
         both = rows(model, 2)
-        model.read([Segment(both, [[5], [6]])])
+        model.read([Segment(both, [[5, 9], [6, 9]])])  # with first_wait_s
         server.fault = fault
         with pytest.raises(kind, match=line) as caught:
             model.read([Segment(both, [[7], [8]])])
         assert "\n" not in str(caught.value)
-        assert [model.slots.lengths[row] for row in both] == [1, 1]
+        assert [model.slots.lengths[row] for row in both] == [2, 2]
         server.fault = None
-        again = model.read([Segment(both, [[7], [8]])])[0]
-        np.testing.assert_allclose(again.probabilities.max(axis=1)[0], server.chances([5, 7]).max(), rtol=1e-6)
+        again = model.read([Segment(both, [[7, 3], [8, 3]])])[0]
+        np.testing.assert_allclose(again.probabilities.max(axis=1)[0], server.chances([5, 9, 7, 3]).max(), rtol=1e-6)
 
 
 def test_a_server_that_is_away_says_where_it_should_be(tiny_models: dict[str, Path]) -> None:

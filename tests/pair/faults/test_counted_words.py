@@ -16,6 +16,7 @@ from hocket_daemon.privacy.disclosure_account import read
 from hocket_daemon.privacy.egress import EgressSettings
 from hocket_daemon.serving.records import decisions
 from hocket_daemon.serving.services import Services
+from hocket_daemon.serving.session_account import NEXT_TO_NOTHING
 from hocket_lab.link.tap import Tap, messages
 from waiting import WAIT_S, until
 
@@ -119,7 +120,7 @@ def test_bounds_hold_however_often_a_document_is_asked_about(tiny_models: dict[s
             assert any("has disclosed its last bits" in line for line in told)
             assert any("has too few bits left" in line for line in told)
         bits = {each.document: each.bits for each in read(Path(folder) / "ledger")}
-    assert max(bits.values()) == pytest.approx(2.0, abs=1e-3)
+    assert max(bits.values()) >= 2.0 - NEXT_TO_NOTHING
     assert all(each <= 2.0 + 1e-6 for each in bits.values())
 
 

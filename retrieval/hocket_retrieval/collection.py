@@ -30,7 +30,7 @@ from .ingestion.job import Job, OnProgress, Report
 from .ingestion.secrets_apart import why_apart
 from .ingestion.skipped import SkippedFiles
 from .ingestion.waiting import WaitingFiles
-from .ingestion.walk import has_entries, is_gone
+from .ingestion.walk import has_entries, is_empty, is_gone
 from .searching.bridges import Trail
 from .searching.search import Searcher, SearchResult, check_query
 from .searching.sentences import Sentence, extract
@@ -199,8 +199,8 @@ class Collection:
     def accept(self, paths: Sequence[Path], job: Job) -> None:
         """Queue files and folders as a job of the next `work`, or of the one under way; the queue survives a crash.
 
-        Documents of a folder whose files are gone are removed at once, unless the folder is empty: then its disk may
-        not be mounted.
+        Documents of a folder whose files are gone or empty are removed at once, unless the folder is empty: then its
+        disk may not be mounted.
         """
         folders = [str(path) for path in paths if has_entries(path)]
         job.report.removed += len(self.remove(self._gone(folders)).removed)
@@ -334,7 +334,7 @@ class Collection:
         with self._store.moment() as moment:
             names = [document.name for document in moment.documents()]
         below = [Path(name) for name in names if any(_below(name, folder) for folder in folders)]
-        return [str(path) for path in below if is_gone(path) or why_apart(path)]
+        return [str(path) for path in below if is_gone(path) or is_empty(path) or why_apart(path)]
 
     def _remove_moved(self, added: Sequence[str]) -> int:
         """Remove documents whose files are gone and whose whole text is `added` under another name; return how many."""

@@ -119,7 +119,7 @@ def test_what_is_deleted_is_forgotten_and_paths_are_taken_as_typed(
     assert "removed" not in capsys.readouterr().out
     (tmp_path / "a.md").unlink()
     assert run(["ingest", *where, "."]) == 0
-    assert "2 unchanged, 1 removed whose files are gone" in capsys.readouterr().out
+    assert "2 unchanged, 1 removed whose files are gone or empty" in capsys.readouterr().out
     for path in ("b.md", "."):
         assert run(["documents", *where, "--remove", path]) == 0
         assert "cloud: 1 removed" in capsys.readouterr().out

@@ -103,14 +103,15 @@ def one_line(text: str) -> str:
 
 
 def summary(done: Done) -> str:
-    """Counts and times of a finished answer in one line."""
+    """Counts and times of a finished answer in one line, and who wrote it; `hocket explain` has the rest."""
+    end = {"eos": "", "length": " (more with --max-tokens)"}.get(done.finish, f" ({done.finish})")
     parts = [
-        f"{len(done.token_ids)} tokens ({done.finish}{'; more with --max-tokens' if done.finish == 'length' else ''})",
+        f"{len(done.token_ids)} tokens{end}",
         f"first after {done.ttft_s * 1000:.0f} ms",
         f"{done.ms_per_token:.1f} ms per token",
         *_outcome(done),
     ]
-    return " · ".join([*parts[:-1], f"{parts[-1]}, seed {done.seed}"])
+    return " · ".join(parts)
 
 
 def sources(done: Done) -> list[str]:
@@ -149,25 +150,23 @@ def _where(origin: Origin) -> str:
 
 def place_of(passage: Origin | Passage | Place) -> str:
     """Return a passage's place in its document: as the file itself names it, else its number there."""
-    return one_line(passage.place) or f"chunk {passage.ordinal}"
+    return one_line(passage.place) or f"part {passage.ordinal + 1}"
 
 
 def _outcome(done: Done) -> list[str]:
-    """Return the parts of the summary that the mode decides: accepted drafts or who wrote, and the method."""
+    """Return the parts of the summary that the mode decides: who wrote, and of dispatch the ID."""
     match done.outcome:
-        case AggregationOutcome(accept_device=device, members=[_, *_] as members, method=method):
-            shares = [f"{one_line(each.name)} {_share(each.accept)}" for each in members if each.steps]
-            return [f"accepted {', '.join([f'device {_share(device)}', *shares])}", method]
-        case AggregationOutcome(accept_device=device, accept_cloud=cloud, method=method):
-            return [f"accepted device {_share(device)}, cloud {_share(cloud)}", method]
+        case AggregationOutcome(members=[_, *_] as members):
+            names = [one_line(each.name) for each in members if each.steps]
+            return [f"written with {', '.join(names)}" if names else "written by the device alone"]
+        case AggregationOutcome(method="alone"):
+            return ["written by the device alone"]
+        case AggregationOutcome():
+            return ["written by both sides"]
         case DispatchOutcome(device_tokens=device, cloud_tokens=cloud):
             return [f"written by the device {device}, by the cloud {cloud}", f"{done.mode}, ID {done.request.hex()}"]
         case _:
             return [done.mode]
-
-
-def _share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.0%}"
 
 
 def stdin_text() -> str:

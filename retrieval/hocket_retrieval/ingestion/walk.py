@@ -35,6 +35,8 @@ class Walk:
         self._found: dict[str, Queued] = {}
         self.skipped: Counter[str] = Counter()
         self._left_out: list[Path] = []
+        self._linked: list[Path] = []
+        self._empty: list[Path] = []
         self._apart: list[Path] = []
         self.errors: list[tuple[str, str]] = []
         self.passed_over: deque[tuple[str, str]] = deque(maxlen=MAX_ENTRIES)
@@ -59,11 +61,13 @@ class Walk:
         if pictures := sum(count for kind, count in self.skipped.items() if kind in FORMATS):
             said.append(f"{pictures} of them picture(s), and {MISSING}: {REMEDY}")
         if self._apart:
-            names = ", ".join(sorted({shown(Path(path.name)) for path in self._apart}))
-            said.append(f"{len(self._apart)} secret(s) and files of hocket's own skipped ({names})")
+            said.append(f"{len(self._apart)} secret(s) and files of hocket's own skipped ({_names(self._apart)})")
         if self._left_out:
-            names = ", ".join(sorted({shown(Path(folder.name)) for folder in self._left_out}))
-            said.append(f"{len(self._left_out)} folder(s) skipped ({names}): name one to read it")
+            said.append(f"{len(self._left_out)} folder(s) skipped ({_names(self._left_out)}): name one to read it")
+        if self._linked:
+            said.append(f"{len(self._linked)} link(s) to folders not followed ({_names(self._linked)})")
+        if self._empty:
+            said.append(f"{len(self._empty)} empty file(s) skipped ({_names(self._empty)})")
         return said
 
     def _enter(self, folder: Path) -> None:
@@ -80,8 +84,8 @@ class Walk:
 
     def _leave_out(self, folder: Path) -> None:
         if os.path.islink(folder):
-            text = f"{shown(folder)}: a link to a folder, which is not followed"
-            self._refuse(folder, DocumentError(text, "name the folder it leads to"))
+            self._linked.append(folder)
+            self._pass_over(folder, "a link to a folder, which is not followed: name the folder it leads to")
         elif reason := why_apart(folder):
             self._keep_apart(folder, reason)
         else:
@@ -110,7 +114,12 @@ class Walk:
                 raise SecretError(f"{shown(file)}: {reason}", "secrets are never ingested")
             if root and file.is_symlink():
                 _check_place(file, os.path.realpath(file), root)
-            self._found[name] = Queued(name, root, _check_kind(file, file.stat()))
+            size = _check_kind(file, file.stat())
+            if root and not size:
+                self._empty.append(file)
+                self._pass_over(file, "is empty")
+            else:
+                self._found[name] = Queued(name, root, size)
         except DocumentError as error:
             self._refuse(file, error)
         except OSError as error:
@@ -150,6 +159,19 @@ def is_gone(path: Path) -> bool:
     except OSError:
         return False
     return False
+
+
+def _names(paths: Sequence[Path]) -> str:
+    return ", ".join(sorted({shown(Path(path.name)) for path in paths}))
+
+
+def is_empty(path: Path) -> bool:
+    """Tell whether there is certainly a file without a byte."""
+    try:
+        found = path.stat()
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and not found.st_size
 
 
 def _why(file: Path) -> str:

@@ -139,6 +139,27 @@ def test_a_deleted_file_goes_when_its_folder_is_read_again(tmp_path):
         assert not on_disk(tmp_path / "state")
 
 
+def test_an_emptied_file_goes_and_empty_and_linked_ones_are_noted(tmp_path):
+    """In a folder they are no failures; an empty file that is named is one."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "mill.txt").write_text("The old mill.")
+    (folder / "emptied.txt").write_text(f"The name is {SECRET}.")
+    with Collection(tmp_path / "state", ToyEmbedder(dimension=8)) as collection:
+        collection.ingest([folder])
+        (folder / "emptied.txt").write_text("")
+        (folder / "again").symlink_to(tmp_path)
+        report = collection.ingest([folder])
+        assert (report.errors, report.removed, report.unchanged) == ([], 1, 1)
+        assert report.notices == [
+            "1 link(s) to folders not followed (again)",
+            "1 empty file(s) skipped (emptied.txt)",
+        ]
+        assert not on_disk(tmp_path / "state")
+        ((_, line),) = collection.ingest([folder / "emptied.txt"]).errors
+        assert "emptied.txt: holds no text" in line
+
+
 def test_a_folder_that_is_empty_forgets_nothing(tmp_path):
     """Its disk may not be mounted; what is there again is unchanged."""
     folder, away = tmp_path / "notes", tmp_path / "away"

@@ -197,7 +197,7 @@ def test_the_summary_tells_times_and_acceptance() -> None:
         seed=9,
         outcome=AggregationOutcome(method="alone", accept_device=0.5),
     )
-    line = "2 tokens (eos) · first after 250 ms · 12.3 ms per token · accepted device 50%, cloud - · alone, seed 9"
+    line = "2 tokens · first after 250 ms · 12.3 ms per token · written by the device alone"
     assert console.summary(done) == line
 
 
@@ -215,7 +215,7 @@ def test_the_sources_stand_in_lines_of_their_own() -> None:
     )  # fmt: skip
     lines = console.sources(done)
     assert "\x1b" not in lines[0]
-    assert (lines[0].split()[:2], lines[0].endswith("/[bold]ferry.txt, chunk 2")) == (["62.5%", "device"], True)
+    assert (lines[0].split()[:2], lines[0].endswith("/[bold]ferry.txt, part 3")) == (["62.5%", "device"], True)
     assert lines[1:] == [
         " 30.0%  cloud   towns.md, p. 3, § De\ufffdposit",
         "  7.5%  cloud   passages that it did not name",

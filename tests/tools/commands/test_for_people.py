@@ -81,7 +81,7 @@ def test_sources_and_errors_have_short_paths_on_a_terminal(
     monkeypatch.setattr("sys.stderr", seen := Seen(terminal))
     done = structs.replace(DONE, sources=[Origin(side="device", document=f"{own}/notes/a.txt", ordinal=3, share=1.0)])
     path = "~/notes/a.txt" if terminal else f"{own}/notes/a.txt"
-    assert console.sources(done) == [f"100.0%  device  {path}, chunk 3"]
+    assert console.sources(done) == [f"100.0%  device  {path}, part 4"]
     complain(f"{own}/notes/a.txt: no such file")
     assert seen.getvalue() == f"hocket: {path}: no such file\n"
 

@@ -42,9 +42,10 @@ def ingest(
 ) -> None:
     """Read files into a side's documents; unchanged files are skipped.
 
-    When a folder is read again, documents whose files are gone are removed.
+    When a folder is read again, documents whose files are gone or empty are removed.
 
-    Run it again after an interruption to resume. Files that cannot be read are listed; the others are ingested.
+    Run it again after an interruption to resume. Files that cannot be read are listed, and the others are ingested: then
+    the exit status is 1. Empty files, linked folders and files of unknown types in a folder are passed over, and noted.
     """
     from hocket_bus import paths
     from hocket_bus.endpoints import is_tcp
@@ -215,7 +216,7 @@ def print_outcome(side: str, ingested: Ingested) -> None:
     rate = ingested.chunks / ingested.seconds if ingested.seconds > 0 else 0.0
     console.out().print(
         f"{side}: {ingested.added} added, {ingested.replaced} replaced, {ingested.unchanged} unchanged"
-        f"{f', {ingested.removed} removed whose files are gone' if ingested.removed else ''}; "
+        f"{f', {ingested.removed} removed whose files are gone or empty' if ingested.removed else ''}; "
         f"{ingested.chunks} passages in {ingested.seconds:.1f} s ({rate:.0f}/s, "
         f"of it {ingested.embedding_s:.1f} s embedding)"
     )
@@ -225,6 +226,8 @@ def print_outcome(side: str, ingested: Ingested) -> None:
         err.print(f"[yellow]not read:[/yellow] {shown}", markup=True)
     for line in ingested.notices:
         err.print(f"[yellow]note:[/yellow] {escape(console.for_people(console.one_line(line), err))}", markup=True)
+    if ingested.failures:
+        err.print(f"the rest is read; list what is not: hocket documents --side {side} --skipped", markup=False)
 
 
 def _list(caller: Caller) -> Iterator[Document]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -80,18 +81,24 @@ def init(
     if listening != at:
         typer.echo(f"it listens at {listening}: forward the ports of {at} to it (docs/servers.md)")
     _introduce(here, side, home)
-    _propose(side)
+    for line in _models():
+        typer.echo(line)
     typer.echo(f"then start it: hocket up{home_flag(home)}")
 
 
-def _propose(side: SideName) -> None:
+def _models() -> Iterator[str]:
+    """Yield lines about the model that answers here, and a better one if none was got yet."""
+    from hocket_daemon.engine.backends.automatic import resolved
     from hocket_daemon.engine.backends.format_choice import has_gpu
+    from hocket_daemon.engine.settings import AUTO, BUNDLED
     from hocket_tools.models.listed import proposed
 
-    model = proposed(gpu=has_gpu())
-    name = model["name"]
-    typer.echo(f'a model for this machine: hocket model get {name}, then [model] name = "{name}" in {side}.toml')
-    typer.echo("the other side may have another one; with one family answers come faster: hocket model list")
+    name = resolved(AUTO)
+    yield f"model: auto, which is {name} here; all of them: hocket model list"
+    if name == BUNDLED:
+        better = proposed(gpu=has_gpu())
+        yield f"one that answers much better here, {better['bytes'] / 1e9:.1f} GB: hocket model get {better['name']}"
+    yield "two models of one family answer faster together than others"
 
 
 def _listening(side: str, at: str, listen: str) -> str:

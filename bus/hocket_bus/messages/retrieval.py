@@ -199,7 +199,8 @@ class Ingested(Message, frozen=True):
     """The end of an ingestion. `failures` are lines for people, one for each file that could not be read.
 
     `notices` are lines about what else was not read. `skipped` counts files of folders that are of no known type,
-    `embedded` the chunks whose vectors were not there yet, `removed` the documents of folders whose files are gone or empty.
+    `embedded` the chunks whose vectors were not there yet, `removed` the documents of folders whose files are gone or
+    empty.
     """
 
     request: Id

@@ -34,7 +34,8 @@ class Progress:
 class Report:
     """The result of a job; `errors` are (file, one line), `skipped` counts files of a folder of unknown types.
 
-    `removed` documents of a folder are those whose files are gone or empty. `notices` are lines about what was not read.
+    `removed` documents of a folder are those whose files are gone or empty. `notices` are lines about what was not
+    read.
     """
 
     added: int = 0

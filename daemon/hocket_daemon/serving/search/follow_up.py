@@ -71,15 +71,16 @@ def _words_before(prompt: Prompt) -> list[str]:
     """Return the telling words of earlier questions that this one has not, the latest first."""
     said = set(telling_words(prompt.query))
     earlier = telling_words(" ".join(turn.query for turn in reversed(prompt.turns)))
-    number = WORDS_MEANT if _has_pronoun(prompt.query) else WORDS_BEFORE
+    number = WORDS_MEANT if has_pronoun(prompt.query) else WORDS_BEFORE
     return [word for word in earlier if word not in said][:number]
 
 
 def refers(question: str) -> bool:
     """Tell whether a question needs what was said before: by a pronoun, how it begins, or few words."""
     few = len(telling_words(question)) < FEWEST_WORDS
-    return few or _has_pronoun(question) or _GOING_ON.match(question) is not None
+    return few or has_pronoun(question) or _GOING_ON.match(question) is not None
 
 
-def _has_pronoun(question: str) -> bool:
+def has_pronoun(question: str) -> bool:
+    """Tell whether a question has a word that stands for something said before."""
     return not _REFERRING.isdisjoint(word.casefold() for word in _WORD.findall(question))

@@ -21,9 +21,11 @@ from ...engine.runtime.grammar import check_grammar
 from ..mode import Asks, Peer, Session
 from ..search.about_collection import asked_of_collection
 from ..search.evidence import is_small_talk
+from ..search.parts import parts_of
 from ..services import Services
 from ..stream.ended import Ended
 from ..stream.reply import Reply, Stream
+from .part_by_part import PartByPart
 from .rewriting import Rewriting, is_rewritten
 from .sessions import Sessions, place_of_request
 from .surveying import Surveying
@@ -187,8 +189,14 @@ class Requests:
             raise
 
     def _session(self, mode: Asks, ask: Ask, reply: Reply, peer: Peer | None) -> Session:
-        is_free = ask.task == "answer" and ask.documents != 0 and not ask.sampling.grammar
-        asked = asked_of_collection(ask.prompt.query) if is_free else None
+        parts = parts_of(ask.prompt.query) if _is_free(ask) and not ask.ignore_eos else []
+        if len(parts) < 2:
+            return self._of_part(mode, peer, ask, reply)
+        begun = partial(self._of_part, mode, peer)
+        return PartByPart(ask, parts, reply, begun=begun, recorded=self._sessions.ended)
+
+    def _of_part(self, mode: Asks, peer: Peer | None, ask: Ask, reply: Reply) -> Session:
+        asked = asked_of_collection(ask.prompt.query) if _is_free(ask) else None
         if asked is None:
             return self._answering(mode, ask, reply, peer)
         return Surveying(ask, asked, reply, self._services, begun=partial(self._answering, mode), peer=peer)
@@ -213,6 +221,11 @@ class Requests:
     def _on_read(self, event: Received) -> None:
         assert isinstance(event.message, Resume | Credit)
         self._streams.read_on(event, event.message)
+
+
+def _is_free(ask: Ask) -> bool:
+    """Tell whether a question is to be answered from documents, in words of any form."""
+    return ask.task == "answer" and ask.documents != 0 and not ask.sampling.grammar
 
 
 def check(ask: Ask) -> None:

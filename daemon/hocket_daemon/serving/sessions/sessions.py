@@ -101,7 +101,7 @@ class Sessions:
         """
         self._admission = admission
         self._silence_s = silence_s
-        self._ended = ended
+        self.ended = ended
         self._bad_messages = RateLimitedLog(log, "bad message of the other side")
         self.led: dict[bytes, Led] = {}  # by the request's number
         self.followed: dict[bytes, Followed] = {}  # by the session's
@@ -206,7 +206,7 @@ class Sessions:
 
     def _take_out(self, place: Hashable, number: bytes, entry: Entry, now: float) -> None:
         self._admission.leave(place, now)
-        self._ended(number, entry.mode, entry.session.record)
+        self.ended(number, entry.mode, entry.session.record)
 
     def _open(self) -> Iterator[Session]:
         sessions = [*(led.session for led in self.led.values()), *(one.session for one in self.followed.values())]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from hocket_bus.errors import DeadlineExceeded, HocketError
 from hocket_bus.faults import failed, notice_text
@@ -45,6 +46,7 @@ from .routing import Notices, Route
 from .support import UNFOUNDED, agreed, is_unfounded, unsupported
 
 Publish = Callable[[bytes, Message], None]
+_ALL = 1 << 40  # events: who reads them here is never behind
 
 
 class Stream:
@@ -357,6 +359,30 @@ class Reply:
         )
         self._stream.end(done)
         return done
+
+    def part(self, ask: Ask, publish: Publish) -> Reply:
+        """Return the reply to a part of the question; its events go to `publish`, and nothing of it is counted."""
+        stream = Stream(replace(ask, window=_ALL), b"", self.user, publish, 0)
+        return Reply(ask, stream, self._model, sorted(self._eos), Counters())
+
+    def pass_on(self, token: Token, before: str) -> None:
+        """Publish a token of a part, with the text `before` it."""
+        at_s = self._stream.token(
+            step=len(self.times_s), token=token.id, text=before + token.text, source=token.source,
+            logprobs=token.logprobs,
+        )  # fmt: skip
+        self.times_s.append(at_s)
+
+    def end_as(self, done: Done) -> None:
+        """End the stream with the result of its parts, put together; its times are replaced by those of the whole."""
+        if self.closed:
+            return
+        self._counters.answered(done.finish, self.times_s[0] if self.times_s else None)
+        if done.routing is not None:
+            self._counters.add("ways_total", way=done.routing.way)
+        self._end(done.finish)
+        times = {"ttft_s": self.times_s[0] if self.times_s else self.age_s, "ms_per_token": _mean_gap_ms(self.times_s)}
+        self._stream.end(replace(done, request=self.request, seq=self._stream.seq, **times))
 
     def fail(self, error: HocketError) -> None:
         """End the stream with an error."""

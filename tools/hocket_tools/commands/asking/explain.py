@@ -88,6 +88,8 @@ def show(found: DecisionRecord) -> None:
                 _add_row(table, (console.for_people(_words(each), out) for each in row.values()))
             out.print(f"\n[bold]{name}[/bold]")
             out.print(table)
+    if "parts" in record:
+        out.print("\neach part was asked by itself, and has a record of its own: hocket explain ID", markup=False)
 
 
 def _table(*columns: str) -> Table:

@@ -40,6 +40,8 @@ def forget(
     if bool(numbers) == everything:
         raise typer.BadParameter("name requests, or pass --all", param_hint="ID")
     path = Home.find(home).decisions(side)
-    chosen = None if everything else [decisions.named(path, number).id for number in numbers or ()]
+    named = [decisions.named(path, number) for number in numbers or ()]
+    parts = [part["ID"] for each in named for part in each.record.get("parts", [])]
+    chosen = None if everything else [*(each.id for each in named), *parts]
     count = decisions.forget(path, chosen)
     typer.echo(f"forgotten: {count} record{'' if count == 1 else 's'} of the {side}")

@@ -44,8 +44,8 @@ def ingest(
 
     When a folder is read again, documents whose files are gone or empty are removed.
 
-    Run it again after an interruption to resume. Files that cannot be read are listed, and the others are ingested: then
-    the exit status is 1. Empty files, linked folders and files of unknown types in a folder are passed over, and noted.
+    Run it again after an interruption to resume. Files that cannot be read are listed, and the others are ingested;
+    the exit status is then 1. Empty files, linked folders and files of unknown types in a folder are skipped.
     """
     from hocket_bus import paths
     from hocket_bus.endpoints import is_tcp

@@ -21,7 +21,7 @@ from ...engine.runtime.grammar import check_grammar
 from ..mode import Asks, Peer, Session
 from ..search.about_collection import asked_of_collection
 from ..search.evidence import is_small_talk
-from ..search.parts import parts_of
+from ..search.question_parts import parts_of
 from ..services import Services
 from ..stream.ended import Ended
 from ..stream.reply import Reply, Stream

@@ -22,6 +22,7 @@ from .answers.composing import composing
 from .gateway import Gateway
 from .hocket_api import documents, overview, owning
 from .hocket_api.chat_page import ChatPage
+from .hocket_api.markdown import markdown
 from .hocket_api.mcp_tools import McpEndpoint
 from .http.refusals import Refusal
 from .http.slashes import Unslashed
@@ -74,6 +75,7 @@ def _routes(tools: McpEndpoint) -> list[Route]:
         Route("/link", owning.link, methods=["POST"]),
         Route("/explanations/{number}", owning.explanation),
         Route("/composing", composing, methods=["POST"]),
+        Route("/markdown", markdown, methods=["POST"]),
         Route("/documents", documents.listing),
         Route("/documents/{name:path}", documents.text),
         Route("/documents/{name:path}", documents.add, methods=["PUT"]),

@@ -17,6 +17,7 @@ from hocket_client.conversation import ROLES
 from .answers.composing import ComposingRequest
 from .answers.ways import LATEST, WAYS
 from .hocket_api.embedding import MODEL
+from .hocket_api.markdown import MarkdownRequest
 from .hocket_api.owning import LinkRequest
 from .http.refusals import OLLAMA
 from .http.sending import json_response
@@ -73,6 +74,7 @@ OPERATIONS = (
     Operation("post", "/link", "Cut or restore the link to the cloud.", LinkRequest),
     Operation("get", "/explanations/{number}", "Return the decision record of an answer."),
     Operation("post", "/composing", "Suggest how a text continues.", ComposingRequest, (EVENTS,)),
+    Operation("post", "/markdown", "Lay out a text in Markdown as a tree.", MarkdownRequest),
     Operation("get", "/v1/models", "List the ways of answering as models."),
     Operation("get", "/v1/models/{name}", "Describe one model."),
     Operation("post", "/v1/chat/completions", "Answer a conversation.", ChatRequest, (JSON, EVENTS), (), _CHAT),

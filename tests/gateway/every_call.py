@@ -72,6 +72,7 @@ def calls_of(place: Place, question: str) -> Calls:
             call("POST", "/composing", json=text),
             call("POST", "/composing", json={**text, "alone": True}),
         ],
+        ("post", "/markdown"): [call("POST", "/markdown", json={"text": question})],
         ("get", "/v1/models"): gets("/v1/models"),
         ("get", "/v1/models/{name}"): gets(*(f"/v1/models/{model}" for model in models)),
         ("post", "/v1/chat/completions"): posts("/v1/chat/completions", messages=user, **hint),

@@ -57,6 +57,12 @@ export async function documentText(name) {
   return (await get(`documents/${encodeURIComponent(name)}`)).text();
 }
 
+// The Markdown of a text as a tree: strings, and [tag, children]; null where it is too large.
+export async function layout(text) {
+  const options = { method: "POST", headers: headers({ "content-type": "application/json" }), body: JSON.stringify({ text }) };
+  return (await (await asked("markdown", options)).json()).tree;
+}
+
 // The record of an answer, as hocket explain has it.
 export async function explanation(id) {
   return (await (await get(`explanations/${id}`)).json()).record;

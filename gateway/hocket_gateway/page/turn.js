@@ -3,6 +3,7 @@
 
 import { PROPOSED, devicesOf, finishOf, gateLine, leftLine, liveSources, shown, textOf } from "./answers.js";
 import { made, tell } from "./dom.js";
+import { hasMarkdown } from "./formatted.js";
 import "./group.js";
 import "./sources.js";
 import "./text.js";
@@ -16,12 +17,13 @@ export class Turn extends HTMLElement {
     this.text = made("hocket-text", { className: "text" }).show(turn.answer);
     this.thought = made("p");
     this.thoughts = made("details", { className: "thoughts", hidden: true }, made("summary", { textContent: "Thoughts" }), this.thought);
+    this.formatted = made("hocket-formatted", { className: "formatted", hidden: true });
     this.waiting = made("p", { className: "waiting", role: "status", hidden: true });
     this.notices = made("ul", { className: "notices" });
     this.group = made("hocket-group");
     this.facts = made("div", { className: "facts" });
     this.sources = made("hocket-sources", { hidden: true });
-    const answer = made("div", { className: "answer" }, this.thoughts, this.text, this.waiting, this.notices, this.group, this.facts);
+    const answer = made("div", { className: "answer" }, this.thoughts, this.text, this.formatted, this.waiting, this.notices, this.group, this.facts);
     this.append(made("h2", { className: "question", textContent: turn.question }), answer, this.sources);
     this.update();
     return this;
@@ -60,6 +62,7 @@ export class Turn extends HTMLElement {
     const { turn } = this;
     const { answer, model } = turn;
     await this.text.finish();
+    if (hasMarkdown(answer)) this.format(await this.formatted.show(answer));
     this.news(answer);
     this.wait(answer);
     this.text.ariaBusy = String(!answer.over);
@@ -74,12 +77,23 @@ export class Turn extends HTMLElement {
     this.facts.replaceChildren(...lines.filter(Boolean));
   }
 
+  // Shows the text as it is meant, or as it was written: each token in the colour of who proposed it.
+  format(on) {
+    this.formatted.hidden = !on;
+    this.text.hidden = on;
+  }
+
   // What left, which is opened where its record may be seen.
   left(turn) {
     const { answer, model } = turn;
     const line = leftLine(model, answer);
     if (answer.left === null || !answer.id) return made("p", { className: "left", textContent: line });
     return made("button", { type: "button", className: "left", title: "What the cloud saw, class by class", textContent: line, onclick: () => tell(this, "left", { turn }) });
+  }
+
+  toggle(button) {
+    this.format(this.formatted.hidden);
+    button.ariaPressed = String(!this.text.hidden);
   }
 
   actions(turn) {
@@ -92,6 +106,7 @@ export class Turn extends HTMLElement {
       ...[
         answer.id && act("why", "Why?", "How it was decided, and where the time went"),
         textOf(answer) && made("button", { type: "button", className: "copy", textContent: "Copy", title: "Copy the text of this answer", onclick: ({ target }) => copy(target, textOf(answer)) }),
+        this.formatted.hasChildNodes() && made("button", { type: "button", className: "written", ariaPressed: String(!this.text.hidden), textContent: "Tokens", title: "Show each token in the colour of who proposed it", onclick: ({ target }) => this.toggle(target) }),
         answer.finish === "unknown" && act("anyway", "Answer anyway", "From what the models know, which may be invented"),
         act("again", "Ask again", "Replace this answer with a new one"),
         model !== ALONE && act("alone", "Without the cloud", "The same question, answered by this device alone"),

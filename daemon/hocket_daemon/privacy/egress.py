@@ -235,7 +235,7 @@ def _of_questions(settings: EgressSettings) -> str:
 MAX_ROWS = 50_000  # about 5 MB; beyond, the sessions of the oldest days become one line
 MAX_PENDING = 10_000  # the same for what cannot be written
 FOLDED = "older"
-MAX_TRAILS = 256  # sessions that are followed; more are not in work at once
+MAX_TRAILS = 256  # sessions that are followed: the latest of which anything left
 
 _TABLE = """CREATE TABLE IF NOT EXISTS sent (
     day TEXT, peer TEXT, session TEXT, class TEXT, messages INTEGER NOT NULL, bytes INTEGER NOT NULL,
@@ -301,13 +301,14 @@ class Ledger:
             self._pending[peer, session, kind] = messages + 1, total + size_bytes
 
     def trail(self, sessions: Sequence[str]) -> list[Stretch]:
-        """Return what left in these sessions, by class, in the order in which the classes began, and forget it."""
+        """Return what left in these sessions, by class, in the order in which the classes began."""
         with self._lock:
-            found = [self._trails.pop(session, {}) for session in sessions]
-        return sorted((each for trail in found for each in trail.values()), key=lambda each: each.first_s)
+            found = [stretch for session in sessions for stretch in self._trails.get(session, {}).values()]
+        return sorted(found, key=lambda each: each.first_s)
 
     def _follow(self, session: str, kind: str, size_bytes: int) -> None:
-        trail, now_s = self._trails.setdefault(session, {}), time.monotonic()
+        trail, now_s = self._trails.pop(session, {}), time.monotonic()
+        self._trails[session] = trail
         trail[kind] = trail.get(kind, Stretch(kind, now_s, now_s, 0, 0)).more(now_s, size_bytes)
         if len(self._trails) > MAX_TRAILS:
             del self._trails[next(iter(self._trails))]

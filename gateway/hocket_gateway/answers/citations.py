@@ -32,7 +32,7 @@ class Citation:
     def title(self) -> str:
         """Return the document's name and the place in it."""
         origin = self.origin
-        return f"{origin.document}, {origin.place or f'passage {origin.ordinal}'}"
+        return f"{origin.document}, {origin.place or f'part {origin.ordinal + 1}'}"
 
     def source(self) -> dict[str, Any]:
         """Return the citation as Open WebUI's event."""

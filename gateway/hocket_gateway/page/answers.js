@@ -62,7 +62,7 @@ function resultOf(source, results) {
 }
 
 function unnamed({ side, document, ordinal }) {
-  return document ? `${document}, passage ${ordinal}` : `passages of the ${side} that are not named`;
+  return document ? `${document}, part ${ordinal + 1}` : `passages of the ${side} that are not named`;
 }
 
 // The sources with a share worth a bar, the largest first.

@@ -63,9 +63,10 @@ export async function layout(text) {
   return (await (await asked("markdown", options)).json()).tree;
 }
 
-// The record of an answer, as hocket explain has it.
+// The record of an answer, as hocket explain has it, with those of its parts.
 export async function explanation(id) {
-  return (await (await get(`explanations/${id}`)).json()).record;
+  const { record } = await (await get(`explanations/${id}`)).json();
+  return { ...record, parts: await Promise.all((record.parts ?? []).map(({ ID }) => explanation(ID))) };
 }
 
 export async function cutLink(cut) {

@@ -20,10 +20,18 @@ export function why({ model, answer }, record) {
   if (routing) lines.push(`Way: ${routing.way}; ${routing.why}.`);
   if (routing?.gate) lines.push(gateLine(routing.gate));
   const parts = lines.map((textContent) => made("p", { textContent }));
-  if (record?.times_s) parts.push(heading("Where the time went"), timeLine(spansOf(record), record.times_s.all));
-  if (record?.links?.length) parts.push(heading("Between the sides"), events(record.links));
+  if (record) parts.push(...(record.parts.length ? record.parts.flatMap((part) => course(part, part.question)) : course(record)));
   if (answer.notices.length) parts.push(heading("Notices"), list(answer.notices));
   return parts;
+}
+
+// Where the time went and what happened between the sides, of an answer or of a part of one, which has a `name`.
+function course({ times_s, links, cloud }, name) {
+  const of = name ? `: ${name}` : "";
+  return [
+    ...(times_s ? [heading(`Where the time went${of}`), timeLine(spansOf({ times_s, cloud }), times_s.all)] : []),
+    ...(links?.length ? [heading(`Between the sides${of}`), events(links)] : []),
+  ];
 }
 
 // What left, by class, in the order in which the classes began.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -95,7 +96,7 @@ def test_a_dispatched_answer_goes_from_part_to_part(linked: tuple[Pair, Client, 
 def test_each_part_is_recorded_and_forgotten_with_the_whole(
     linked: tuple[Pair, Client, Link], file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The record of the whole names them; what left stands in each."""
+    """The record of the whole names them; what left stands in each, and in sum in the whole."""
     made, client, link = linked
     link.set(Conditions.symmetric(0, 0, seed=7))
     seed, _ = ended(client, 0)
@@ -103,10 +104,15 @@ def test_each_part_is_recorded_and_forgotten_with_the_whole(
     client.explain(done.request)  # returns once it is written
     record = decisions.named(file, done.request.hex()).record
     assert [each["question"] for each in record["parts"]] == list(PARTS[0])
+    sums, of_whole = Counter[str](), Counter[str]()
     for part in record["parts"]:
         of_part = decisions.named(file, part["ID"]).record
         assert of_part["question"] == part["question"]
         assert {each["class"] for each in of_part["left"]} >= {"query", "drafts"}
+        sums.update({each["class"]: each["bytes"] for each in of_part["left"]})
+    for each in record["left"]:
+        of_whole[each["class"]] += each["bytes"]
+    assert of_whole == sums
     (made.folder / "device.toml").write_text(f'decisions = "{file}"\n')
     assert run(["forget", done.request.hex(), "--home", str(made.folder)]) == 0
     assert capsys.readouterr().out == "forgotten: 3 records of the device\n"

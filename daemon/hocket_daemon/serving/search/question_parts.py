@@ -2,7 +2,7 @@
 
 A search for all of them at once finds passages near none, and a small model answers one part and ends. A question is
 parted where that is certain by its form: at question marks, and in English and German before an "and" that begins a
-question of its own. Everything else stays whole.
+question of its own, as a comma or the order of the words shows. Everything else stays whole.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _GERMAN = (
     rf"(?:(?:in|an|bei|für|von|mit|um|bis|seit)\s+)?(?:wer|wen|wem|was|wann|wo|wohin|woher|warum|wieso|wie|wieviel|"
     rf"welche[rsnm]?|wessen)\s+(?!(?:{_NO_VERBS})\b)\w+"
 )
-_WAYS = (
-    re.compile(rf"(?:(?:and|so|ok(?:ay)?)[,\s]+)?(?:{_ENGLISH}|(?:{_VERBS})\s+\w+\s+\w+)", re.IGNORECASE),
-    re.compile(rf"(?:und\s+)?{_GERMAN}", re.IGNORECASE),
+_WORD = r"(?:who(?:se|m)?|what|which|when|where|why|how)(?:['’]s)?"
+_OPENED = r"(?:(?:and|so|ok(?:ay)?)[,\s]+)?"  # before a question in a conversation
+_JOINED = (  # how a sentence begins, and what stands between its questions
+    (rf"{_OPENED}(?:{_ENGLISH}|(?:{_VERBS})\s+\w+\s+\w+)", rf",?\s+and\s+(?:also\s+)?(?={_ENGLISH})"),
+    (rf"{_OPENED}{_BEFORE}{_WORD}\s", rf",\s+and\s+(?:also\s+)?(?={_BEFORE}{_WORD}\s)"),
+    (rf"(?:und\s+)?{_GERMAN}", rf",?\s+und\s+(?:auch\s+)?(?={_GERMAN})"),
 )
-_JOINTS = (
-    re.compile(rf",?\s+and\s+(?:also\s+)?(?={_ENGLISH})", re.IGNORECASE),
-    re.compile(rf",?\s+und\s+(?:auch\s+)?(?={_GERMAN})", re.IGNORECASE),
-)
+_RULES = tuple(tuple(re.compile(each, re.IGNORECASE) for each in rule) for rule in _JOINED)
 _OF_BOTH = re.compile(
     r"\b(?:between|difference|differ|compare[ds]?|than|whether|either|both|zwischen|unterschied|vergleiche?|ob|sowohl)\b",
     re.IGNORECASE,
@@ -66,8 +66,8 @@ def _joined(sentence: str) -> list[str]:
     """Return the questions that "and" joins in a sentence."""
     if _OF_BOTH.search(sentence):
         return [sentence]
-    for way, joint in zip(_WAYS, _JOINTS, strict=True):
-        if way.match(sentence):
+    for begin, joint in _RULES:
+        if begin.match(sentence):
             parts = [part.strip(" ,") for part in joint.split(sentence)]
             if len(parts) > 1 and all(len(re.split(r"[\s'’]+", part)) > 2 for part in parts):
                 return [_as_question(part) for part in parts]

@@ -42,6 +42,7 @@ class PartByPart(DeferredSession):
         self._parts, self._begun, self._recorded = parts, begun, recorded
         self._asked: list[Ask] = []
         self._results: list[Done] = []
+        self._records: list[Facts] = []
         self._told = set[str]()
         self._error: HocketError | None = None
         self._is_cancelled = False
@@ -88,13 +89,17 @@ class PartByPart(DeferredSession):
         self._go_on()
 
     def record(self) -> Facts:
-        """Return the question and its parts; what was decided for each is in that part's own record."""
+        """Return the question, its parts, and the sessions of all, by which what left is known.
+
+        What was decided for a part is in its own record.
+        """
         done = joined(self._results) if self._results else None
         return {
             **question_of(self._ask),
             "ended": self._reply.finished,
             "tokens": len(done.token_ids) if done is not None else 0,
             "parts": [{"ID": each.request.hex(), "question": each.prompt.query} for each in self._asked],
+            "sessions": [session for record in self._records for session in record.get("sessions", [])],
         }
 
     @property
@@ -146,7 +151,9 @@ class PartByPart(DeferredSession):
         if not self._is_between:
             return
         assert self._inner is not None
-        self._recorded(self._asked[-1].request, self._ask.mode, self._inner.record)
+        record = self._inner.record()
+        self._records.append(record)
+        self._recorded(self._asked[-1].request, self._ask.mode, lambda: record)
         if self._error is not None:
             self._reply.fail(self._error)
         elif self._is_cancelled:

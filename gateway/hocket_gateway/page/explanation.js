@@ -1,7 +1,7 @@
 // Why an answer is as it is, and what the cloud saw of it: from its record, as elements.
 
-import { gateLine, size, textOf } from "./answers.js";
-import { made, seconds } from "./dom.js";
+import { gateLine, shown, size, textOf } from "./answers.js";
+import { made, percent, seconds } from "./dom.js";
 
 const MEANINGS = {
   query: "the question, word for word",
@@ -13,10 +13,47 @@ const MEANINGS = {
   passages: "passages, for the server that runs this device's model",
 };
 
+// What was found, who wrote it, and what it hangs on: a sentence for each, as far as is known.
+export function because(answer, record) {
+  return [foundIn(record), writtenBy(answer), hangsOn(answer)].filter(Boolean);
+}
+
+function foundIn(record) {
+  if (!record) return "";
+  if (record.parts.length) return `The question has ${record.parts.length} parts, and each was asked by itself.`;
+  const here = record.passages?.length;
+  const there = record.cloud?.passages;
+  if (here === undefined) return "";
+  const best = record.passages.reduce((most, each) => Math.max(most, each.score), 0);
+  const first = here ? `This device read ${count(here, "passage")}; the best fits the question with ${best.toFixed(2)} of 1.` : "This device found no passage.";
+  return there === undefined ? first : `${first} The cloud read ${count(there, "passage")} of its own.`;
+}
+
+function writtenBy({ tokens, finish }) {
+  if (finish === "unknown") return "No model wrote it, since nothing that was found is about the question.";
+  const ways = { both: "by both sides", device: "by the device alone", cloud: "by the cloud alone", resampled: "by neither side", solo: "by the only side that wrote" };
+  const number = (way) => tokens.filter(([, source]) => source === way).length;
+  const named = Object.keys(ways).filter(number).map((way) => `${ways[way]} (${number(way)})`);
+  const list = named.length > 1 ? `${named.slice(0, -1).join(", ")} and ${named.at(-1)}` : named[0];
+  return list ? `Its ${count(tokens.length, "token")} ${tokens.length === 1 ? "was" : "were"} proposed ${list}.` : "";
+}
+
+function hangsOn(answer) {
+  const [first, second] = shown(answer);
+  if (!first) return "It hangs on no document.";
+  const also = second && second.share >= 0.1 ? `, then on ${second.name} with ${percent(second.share)}` : "";
+  const lacking = answer.unsupported.length ? `; ${count(answer.unsupported.length, "word")} of it ${answer.unsupported.length === 1 ? "stands" : "stand"} in no passage` : "";
+  return `It hangs most on ${first.name}, with ${percent(first.share)}${also}${lacking}.`;
+}
+
+function count(number, name) {
+  return `${number} ${name}${number === 1 ? "" : "s"}`;
+}
+
 // How it was decided, what happened between the sides, and where the time went; without a record as far as is known.
 export function why({ model, answer }, record) {
   const { routing } = answer;
-  const lines = [`Asked as ${model}.`];
+  const lines = [...because(answer, record), `Asked as ${model}.`];
   if (routing) lines.push(`Way: ${routing.way}; ${routing.why}.`);
   if (routing?.gate) lines.push(gateLine(routing.gate));
   const parts = lines.map((textContent) => made("p", { textContent }));
@@ -40,22 +77,26 @@ export function left(turn, record) {
   const rows = record.left ?? [];
   if (!rows.length) return [made("p", { textContent: "Nothing left this device for this answer." })];
   const told = rows.some((row) => row.class === "drafts") ? "drafts" : "targets"; // what tells the answer
+  // The words of a class: each part's question with its own row, the answer with the first one.
+  const wordsOf = (kind, earlier) => {
+    if (kind === "query") return record.parts[earlier]?.question ?? turn.question;
+    return kind === told && !earlier ? jointText(turn.answer) : "";
+  };
   const whole = rows.reduce((sum, { bytes }) => sum + bytes, 0);
   const end = Math.max(...rows.map(({ to_s }) => to_s));
-  const spans = rows.map((row) => ({
+  const spans = rows.map((row, at) => ({
     name: row.class,
     from: row.from_s,
     to: row.to_s,
     value: `${size(row.bytes)} in ${row.messages === 1 ? "1 message" : `${row.messages} messages`}`,
-    more: meaningOf(row.class, told, turn),
+    more: meaningOf(row.class, wordsOf(row.class, rows.slice(0, at).filter((each) => each.class === row.class).length)),
   }));
   const intro = `${size(whole)} left for this answer, counted before encryption. Time runs from the first byte to the last, ${seconds(end)} later.`;
   return [made("p", { textContent: intro }), timeLine(spans, end)];
 }
 
-function meaningOf(kind, told, { question, answer }) {
+function meaningOf(kind, words) {
   const meaning = made("p", { textContent: `${MEANINGS[kind] ?? "see docs/privacy.md"}.` });
-  const words = kind === "query" ? question : kind === told ? jointText(answer) : "";
   return words ? [meaning, made("blockquote", { textContent: words })] : [meaning];
 }
 

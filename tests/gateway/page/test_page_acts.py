@@ -124,6 +124,65 @@ def test_what_the_cloud_saw_is_opened_from_the_meter(page: Browser) -> None:
     assert page.texts("dialog .content") == ["Nothing left this device for this answer."]
 
 
+BECAUSE = """
+const [answer, record, done] = arguments;
+import('/page/explanation.js').then(({ because, left }) => {
+  document.body.dataset.because = JSON.stringify(because(answer, record));
+  const rows = left({ question: 'What, and who?', answer }, record).map((each) => each.outerHTML).join('');
+  document.body.dataset.left = rows;
+});
+"""
+SOURCES_OF = [{"name": "mail.eml", "share": 0.8}, {"name": "car.txt", "share": 0.2}]
+
+
+@pytest.mark.parametrize(
+    ("answer", "record", "sentences"),
+    [
+        (
+            {"finish": "eos", "tokens": [["a", "both"], ["b", "both"], ["c", "cloud"]], "unsupported": [[0, 1]]},
+            {"passages": [{"score": 0.5}, {"score": 0.998}], "cloud": {"passages": 1}, "parts": []},
+            [
+                "This device read 2 passages; the best fits the question with 1.00 of 1. "
+                "The cloud read 1 passage of its own.",
+                "Its 3 tokens were proposed by both sides (2) and by the cloud alone (1).",
+                "It hangs most on mail.eml, with 80 %, then on car.txt with 20 %; 1 word of it stands in no passage.",
+            ],
+        ),
+        (
+            {"finish": "unknown", "tokens": [["a", "solo"]], "sources": []},
+            {"passages": [], "parts": []},
+            [
+                "This device found no passage.",
+                "No model wrote it, since nothing that was found is about the question.",
+                "It hangs on no document.",
+            ],
+        ),
+        (
+            {"finish": "eos", "tokens": [["a", "solo"]], "sources": SOURCES_OF[:1]},
+            {"parts": [{"question": "What?"}, {"question": "Who?"}]},
+            [
+                "The question has 2 parts, and each was asked by itself.",
+                "Its 1 token was proposed by the only side that wrote (1).",
+                "It hangs most on mail.eml, with 80 %.",
+            ],
+        ),
+    ],
+)
+def test_why_begins_with_three_sentences(
+    page: Browser, answer: dict[str, Any], record: dict[str, Any], sentences: list[str]
+) -> None:
+    """What was found, who wrote it and what it hangs on; each part's question stands with what left for it."""
+    rows = [{"class": "query", "from_s": at, "to_s": at, "messages": 1, "bytes": 9} for at in (0, 1)]
+    page.run("delete document.body.dataset.because")
+    page.run(BECAUSE, {"sources": SOURCES_OF, "unsupported": [], **answer}, {**record, "left": rows})
+    page.until("document.body.dataset.because && document.body.dataset.left")
+    assert json.loads(page.run("return document.body.dataset.because")) == sentences
+    asked = [part["question"] for part in record["parts"]] or ["What, and who?"] * 2
+    shown = page.run("return document.body.dataset.left")
+    assert shown.count("<blockquote>") == 2
+    assert all(f"<blockquote>{each}</blockquote>" in shown for each in asked)
+
+
 def test_why_shows_the_gates_number_and_the_time_line(page: Browser) -> None:
     """The gate's decision stands at the answer, too; the bars lie within their tracks, one behind the other."""
     page.type("#model", "hocket-auto")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hocket_client.conversation import ROLES
 
@@ -24,24 +24,39 @@ class Message(NamedTuple):
     result_of: str = ""
 
 
-def spoken(messages: Sequence[Message]) -> Messages:
-    """Return the messages as system, user and assistant would have written them. Raises Refusal."""
+def spoken(messages: Sequence[Message], field: str = "messages", before: int = 0) -> Messages:
+    """Return the messages as system, user and assistant would have written them. Raises Refusal.
+
+    They came in this field of the request, but for so many `before` them.
+    """
     said, calls, question = Messages(), dict[str, Call](), ""
     for at, message in enumerate(messages):
         if message.role == "tool":
             call = calls.get(message.result_of)
             if call is None:
-                text = f"messages[{at}] is the result of no earlier call"
-                raise Refusal(400, text, "send the call before it", "bad_request", param=f"messages[{at}]")
+                text = f"{field}[{at - before}] is the result of no earlier call"
+                raise Refusal(400, text, "send the call before it", "bad_request", param=f"{field}[{at - before}]")
             said.append({"role": "user", "content": _result(call.name, message.text, question)})
             continue
         if message.role not in ROLES:
             text = f"a message of '{message.role[:50]}' is not supported"
-            raise unsupported(f"messages[{at}]", text, f"use the roles {', '.join(ROLES)} and tool")
+            raise unsupported(f"{field}[{at - before}]", text, f"use the roles {', '.join(ROLES)} and tool")
         calls |= message.calls
         question = message.text if message.role == "user" else question
         said.append({"role": message.role, "content": _written(message)})
     return said
+
+
+def stored(message: Message) -> dict[str, Any]:
+    """Return a message as it is stored."""
+    calls = {id: [call.name, call.arguments] for id, call in message.calls.items()}
+    return {"role": message.role, "content": message.text, "calls": calls, "result_of": message.result_of}
+
+
+def restored(found: Mapping[str, Any]) -> Message:
+    """Return a message that was stored, also one of a version without tools."""
+    calls = {id: Call(*call) for id, call in found.get("calls", {}).items()}
+    return Message(found["role"], found["content"], calls, found.get("result_of", ""))
 
 
 def call_of(name: object, arguments: str, param: str) -> Call:

@@ -15,6 +15,8 @@ from ..access.people import Person
 from ..answers.background import Running
 from ..answers.questions import Answer
 from ..answers.response_store import StoredResponse
+from ..answers.tool_turns import Message, restored, stored
+from ..answers.tools import Call
 from ..answers.ways import way_named
 from ..gateway import Gateway
 from ..http.body import read
@@ -23,7 +25,7 @@ from ..http.sending import EventStream, json_response, whole
 from .resource import MAX_CHAIN, Resource, ResponseRequest, asked_messages, check_size, response_options
 from .response_events import Keep, events
 
-Messages = list[dict[str, str]]
+Messages = list[Message]
 
 
 async def create(request: Request) -> Response:
@@ -32,10 +34,9 @@ async def create(request: Request) -> Response:
     person: Person = request.state.person
     wanted = await read(request, ResponseRequest, gateway.settings.max_body_bytes)
     way = way_named(wanted.model, alone_only=person.alone_only)
-    options, asked = response_options(wanted), asked_messages(wanted)
-    before = _before(gateway, person, wanted.previous_response_id or "")
-    told = [{"role": "system", "content": wanted.instructions}] if wanted.instructions else []
-    options["messages"] = [*told, *before, *asked]
+    asked, before = asked_messages(wanted), _before(gateway, person, wanted.previous_response_id or "")
+    told = [Message("system", wanted.instructions)] if wanted.instructions else []
+    options = response_options(wanted, [*told, *before], asked)
     is_kept = gateway.responses is not None and wanted.store is not False
     if wanted.background and not is_kept:
         raise unsupported("background", "a response in the background is stored", "leave out store")
@@ -146,14 +147,16 @@ def _before(gateway: Gateway, person: Person, previous: str) -> Messages:
     parts = list[Messages]()
     while previous and len(parts) < MAX_CHAIN:
         found = _stored(gateway, person, previous, "previous_response_id")
-        parts.append([*msgspec.json.decode(found.asked, type=Messages), _answer_of(found)])
+        parts.append([*map(restored, msgspec.json.decode(found.asked)), _answer_of(found)])
         previous = found.previous
     return [message for part in reversed(parts) for message in part]
 
 
-def _answer_of(found: StoredResponse) -> dict[str, str]:
-    resource = msgspec.json.decode(found.resource)
-    return {"role": "assistant", "content": resource["output"][-1]["content"][0]["text"]}
+def _answer_of(found: StoredResponse) -> Message:
+    last = msgspec.json.decode(found.resource)["output"][-1]
+    if last["type"] == "function_call":
+        return Message("assistant", "", {last["call_id"]: Call(last["name"], last["arguments"])})
+    return Message("assistant", last["content"][0]["text"])
 
 
 def _keeper(gateway: Gateway, person: Person, wanted: ResponseRequest, asked: Messages) -> Keep:
@@ -162,9 +165,9 @@ def _keeper(gateway: Gateway, person: Person, wanted: ResponseRequest, asked: Me
         if resource["status"] == "failed":  # there is nothing to go on from
             return
         previous, raw = wanted.previous_response_id or "", as_json.encoded(resource)
-        stored = StoredResponse(resource["id"], person.account, previous, as_json.encoded(asked), raw)
+        messages = as_json.encoded([stored(each) for each in asked])
         try:
-            gateway.responses.put(stored)
+            gateway.responses.put(StoredResponse(resource["id"], person.account, previous, messages, raw))
         except sqlite3.Error as error:
             text = f"the response cannot be stored: {error}"
             raise Refusal(507, text, "make room on the device, or ask with store: false", "not_stored") from error

@@ -16,6 +16,8 @@ from ..answers.citations import Citation
 from ..answers.formats import schema_of
 from ..answers.logprobs import entries, wanted_logprobs
 from ..answers.questions import Answer
+from ..answers.tool_turns import Message, call_of, spoken
+from ..answers.tools import Call, Tools, tools_of
 from ..http.refusals import Refusal, unsupported
 from .wanted import Content, Wanted, options_of, text_of
 
@@ -27,11 +29,15 @@ CODES = {400: "invalid_prompt", 429: "rate_limit_exceeded"}  # the API has few w
 
 
 class InputItem(Struct, frozen=True):
-    """A message; items of other types have no role."""
+    """A message, a call of a tool, or what came of one; items of other types have no role."""
 
     type: str = "message"
     role: str = ""
     content: Content = None
+    call_id: str = ""
+    name: str = ""
+    arguments: str = ""
+    output: Content = None
 
 
 class ResponseRequest(Wanted, frozen=True, kw_only=True):
@@ -59,15 +65,27 @@ class ResponseRequest(Wanted, frozen=True, kw_only=True):
         return found if isinstance(found, dict) else None
 
     @property
+    def offered(self) -> Tools | None:
+        """The tools that the answer may call; None for none. Raises Refusal."""
+        choice = self.tool_choice
+        named = {"function": {"name": choice.get("name")}} if isinstance(choice, dict) else choice
+        return tools_of([_nested(each) for each in self.tools or ()], named)
+
+    @property
     def has_logprobs(self) -> bool:
         """Tell whether log-probabilities are requested: by `include`, or by a number of the likeliest."""
         return bool(self.top_logprobs) or LOGPROBS in (self.include or ())
 
 
-def response_options(wanted: ResponseRequest) -> Options:
-    """Return the client's options, without the messages. Raises Refusal for options that are not supported."""
-    if wanted.tools and wanted.tool_choice != "none":
-        raise unsupported("tools", "hocket does not call tools", "leave out tools")
+def _nested(tool: object) -> object:
+    """Return a tool in the form of chat completions, which has the function's fields below it."""
+    if not isinstance(tool, dict) or tool.get("type") != "function":
+        return tool
+    return {"type": "function", "function": {name: value for name, value in tool.items() if name != "type"}}
+
+
+def response_options(wanted: ResponseRequest, before: Sequence[Message], asked: Sequence[Message]) -> Options:
+    """Return the client's options for what is asked after earlier messages. Raises Refusal for unsupported ones."""
     if wanted.conversation:
         raise unsupported("conversation", "conversations are not supported", "use store and previous_response_id")
     _check_metadata(wanted.metadata or {})
@@ -75,14 +93,20 @@ def response_options(wanted: ResponseRequest) -> Options:
     if (schema := schema_of(wanted.format, "text.format")) is not None:
         options["schema"] = schema
         options.setdefault("unknown", "mark")  # the text is JSON always
+    options["messages"] = spoken([*before, *asked], "input", len(before))
+    if (tools := wanted.offered) is not None:
+        if schema is not None:
+            raise unsupported("text.format", "a request with tools cannot have a format, too", "leave out one of them")
+        tools.offer(options)
     if wanted.max_output_tokens is not None:
         options["max_tokens"] = wanted.max_output_tokens
     return options
 
 
-def check_size(wanted: ResponseRequest, asked: list[dict[str, str]]) -> None:
+def check_size(wanted: ResponseRequest, asked: Sequence[Message]) -> None:
     """Raise Refusal if the request is too long to be stored."""
-    size = sum(len(each["content"].encode("utf-8", "replace")) for each in asked)
+    texts = [text for each in asked for text in (each.text, *(call.arguments for call in each.calls.values()))]
+    size = sum(len(text.encode("utf-8", "replace")) for text in texts)
     size += len((wanted.instructions or "").encode("utf-8", "replace"))
     if size > MAX_STORED_BYTES:
         text = f"input and instructions have more than {MAX_STORED_BYTES} bytes, too much to store"
@@ -97,23 +121,26 @@ def _check_metadata(metadata: dict[str, str]) -> None:
         raise Refusal(400, text, "shorten metadata", "bad_request", param="metadata")
 
 
-def asked_messages(wanted: ResponseRequest) -> list[dict[str, str]]:
+def asked_messages(wanted: ResponseRequest) -> list[Message]:
     """Return the input as messages. Raises Refusal."""
     if isinstance(wanted.input, str):
-        return [{"role": "user", "content": wanted.input}]
+        return [Message("user", wanted.input)]
     if not wanted.input:
         raise Refusal(400, "the input is empty", "send a text, or messages", "bad_request", param="input")
-    for at, item in enumerate(wanted.input):
-        if item.type == "reasoning":  # clients send back all that they got; a thought is no turn
-            continue
-        if item.type != "message" or item.role not in ROLES:
-            text = f"an item '{item.type[:50]}' with the role '{item.role[:50]}' is not supported"
-            raise unsupported(f"input[{at}]", text, f"send messages with the roles {', '.join(ROLES)}")
-    return [
-        {"role": item.role, "content": text_of(item.content, f"input[{at}].content")}
-        for at, item in enumerate(wanted.input)
-        if item.type != "reasoning"
-    ]
+    items = enumerate(wanted.input)  # clients send back all that they got; a thought is no turn
+    return [_message(item, f"input[{at}]") for at, item in items if item.type != "reasoning"]
+
+
+def _message(item: InputItem, param: str) -> Message:
+    """Return an item as a message. Raises Refusal."""
+    if item.type == "function_call":
+        return Message("assistant", "", {item.call_id: call_of(item.name, item.arguments or "{}", param)})
+    if item.type == "function_call_output":
+        return Message("tool", text_of(item.output, f"{param}.output"), result_of=item.call_id)
+    if item.type != "message" or item.role not in ROLES:
+        text = f"an item '{item.type[:50]}' with the role '{item.role[:50]}' is not supported"
+        raise unsupported(param, text, f"send messages with the roles {', '.join(ROLES)}, calls, and their outputs")
+    return Message(item.role, text_of(item.content, f"{param}.content"))
 
 
 class Resource:
@@ -123,6 +150,8 @@ class Resource:
         self.id = f"resp_{answer.number}"
         self.message_id = f"msg_{answer.number}"
         self.reasoning_id = f"rs_{answer.number}"
+        self.call_item_id = f"fc_{answer.number}"
+        self.tools = wanted.offered
         self._answer = answer
         self._wanted = wanted
         self._stored = stored
@@ -141,8 +170,9 @@ class Resource:
         is_cut = done.finish == "length"
         status = "incomplete" if is_cut else "completed"
         tokens = len(done.token_ids)
-        message = self.message(status, [self.part(done.text, citations)])
-        return self._object(status, [*self._reasoning(), message]) | {
+        call = self.tools.call(done.text) if self.tools is not None else None
+        last = self.call(status, call) if call else self.message(status, [self.part(done.text, citations)])
+        return self._object(status, [*self._reasoning(), last]) | {
             "completed_at": int(time.time()),
             "incomplete_details": {"reason": "max_output_tokens"} if is_cut else None,
             "usage": {
@@ -174,6 +204,17 @@ class Resource:
             "status": status,
             "role": "assistant",
             "content": content,
+        }
+
+    def call(self, status: str, call: Call) -> dict[str, Any]:
+        """Return the item of the output that is a call in place of an answer."""
+        return {
+            "type": "function_call",
+            "id": self.call_item_id,
+            "call_id": f"call_{self._answer.number}",
+            "status": status,
+            "name": call.name,
+            "arguments": call.arguments,
         }
 
     def part(self, text: str, citations: list[Citation]) -> dict[str, Any]:
@@ -210,6 +251,8 @@ class Resource:
             "usage": None,
             **_FIXED,
             "text": {"format": wanted.format or {"type": "text"}},
+            "tools": wanted.tools or [],
+            "tool_choice": wanted.tool_choice or ("auto" if wanted.tools else "none"),
         }
 
 
@@ -222,8 +265,6 @@ _FIXED: dict[str, Any] = {
     "reasoning": None,
     "safety_identifier": None,
     "service_tier": "default",
-    "tool_choice": "none",
-    "tools": [],
     "truncation": "auto",  # the oldest turns go where the context is too short
 }
 

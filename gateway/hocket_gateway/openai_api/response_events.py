@@ -12,6 +12,7 @@ from hocket_bus.messages import Done, Notice, Thought, Token, Waiting
 from ..answers.citations import Citation
 from ..answers.questions import Answer, of_token
 from ..answers.shapes import DONE
+from ..answers.tools import Call, CallStream
 from ..gateway import Gateway
 from ..http.refusals import Refusal
 from .resource import Resource, flat, thought_part
@@ -25,6 +26,7 @@ class _Events:
         self._numbers = itertools.count()
         self._at = 0  # of the item that is being written
         self._thinks = self._writes = False
+        self._calling = CallStream(resource.tools) if resource.tools is not None else None
 
     def event(self, kind: str, **fields: object) -> bytes:
         number = next(self._numbers)
@@ -40,15 +42,33 @@ class _Events:
         yield self.event("response.created", response=begun)
         yield self.event("response.in_progress", response=begun)
 
-    def of_items(self, event: Token | Thought | Waiting | Notice | Done) -> Iterator[bytes]:
-        """Yield the events that begin or end items: thoughts are one before the message.
+    def of(self, event: Token | Thought | Waiting | Notice) -> Iterator[bytes]:
+        """Yield the events with an event before the end: thoughts are an item before the message, or the call.
 
-        The message begins with the first token, or at the end.
+        The message begins with the first token, a call as soon as its name is known.
         """
         if isinstance(event, Thought):
             yield from self._think(event.text)
-        elif isinstance(event, Token | Done):
-            yield from self._write()
+        elif isinstance(event, Token):
+            yield from self._end_thoughts()
+            if self._calling is not None:
+                self._calling.add(event.text)
+            if self._calling is not None and self._calling.is_call:
+                yield from self._go_on_calling(self._calling)
+            else:
+                yield from self._write()
+                told = {"delta": event.text, "logprobs": self._resource.logprobs([event])}
+                yield self.in_part("response.output_text.delta", **told, hocket=of_token(event))
+
+    def _go_on_calling(self, calling: CallStream) -> Iterator[bytes]:
+        if (name := calling.begun()) is not None:
+            item = self._resource.call("in_progress", Call(name, ""))
+            yield self.event("response.output_item.added", output_index=self._at, item=item)
+        if part := calling.arguments():
+            yield self._of_call("response.function_call_arguments.delta", delta=part)
+
+    def _of_call(self, kind: str, **fields: object) -> bytes:
+        return self.event(kind, item_id=self._resource.call_item_id, output_index=self._at, **fields)
 
     def _think(self, text: str) -> Iterator[bytes]:
         if not self._thinks:
@@ -56,7 +76,7 @@ class _Events:
             yield from self._added(self._resource.reasoning("in_progress", []), thought_part(""))
         yield self.in_part("response.reasoning_text.delta", delta=text)
 
-    def _write(self) -> Iterator[bytes]:
+    def _end_thoughts(self) -> Iterator[bytes]:
         if self._thinks:
             text = self._resource.thought()
             yield self.in_part("response.reasoning_text.done", text=text)
@@ -64,6 +84,8 @@ class _Events:
             item = self._resource.reasoning("completed", [thought_part(text)])
             yield self.event("response.output_item.done", output_index=self._at, item=item)
             self._thinks, self._at = False, self._at + 1
+
+    def _write(self) -> Iterator[bytes]:
         if not self._writes:
             self._writes = True
             yield from self._added(self._resource.message("in_progress", []), self._resource.part("", []))
@@ -73,13 +95,24 @@ class _Events:
         yield self.in_part("response.content_part.added", part=part)
 
     def end(self, done: Done, citations: list[Citation], whole: dict[str, Any]) -> Iterator[bytes]:
+        """Yield the events that end the last item, and the response."""
+        yield from self._end_thoughts()
+        last = whole["output"][-1]
+        if last["type"] == "function_call":
+            told = {name: last[name] for name in ("name", "arguments")}
+            yield self._of_call("response.function_call_arguments.done", **told)
+        else:
+            yield from self._end_message(done, citations)
+        yield self.event("response.output_item.done", output_index=self._at, item=last)
+        yield self.event(f"response.{whole['status']}", response=whole)
+
+    def _end_message(self, done: Done, citations: list[Citation]) -> Iterator[bytes]:
+        yield from self._write()
         part = self._resource.part(done.text, citations)
         for index, annotation in enumerate(flat(citations)):
             yield self.in_part("response.output_text.annotation.added", annotation_index=index, annotation=annotation)
         yield self.in_part("response.output_text.done", text=done.text, logprobs=part["logprobs"])
         yield self.in_part("response.content_part.done", part=part)
-        yield self.event("response.output_item.done", output_index=self._at, item=whole["output"][-1])
-        yield self.event(f"response.{whole['status']}", response=whole)
 
 
 async def events(gateway: Gateway, answer: Answer, resource: Resource, base: str, keep: Keep) -> AsyncGenerator[bytes]:
@@ -89,16 +122,14 @@ async def events(gateway: Gateway, answer: Answer, resource: Resource, base: str
         for piece in made.begin():
             yield piece
         async for event in answer.events():
-            for piece in made.of_items(event):
-                yield piece
-            if isinstance(event, Token):
-                told = {"delta": event.text, "logprobs": resource.logprobs([event])}
-                yield made.in_part("response.output_text.delta", **told, hocket=of_token(event))
-            elif isinstance(event, Done):
+            if isinstance(event, Done):
                 citations = await gateway.citations(event, answer, base)
                 whole = resource.ended(event, citations)
                 keep(whole)
                 for piece in made.end(event, citations, whole):
+                    yield piece
+            else:
+                for piece in made.of(event):
                     yield piece
     except Refusal as refusal:
         failed = resource.failed(refusal)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import jsonschema
 import pytest
 from pydantic import BaseModel
+from response_schema import check_event
 from serving import USER, Served
 
 from hocket_daemon.serving.search.evidence import _IN_LANGUAGES, UNKNOWN
@@ -104,6 +105,61 @@ def test_a_call_that_may_be_made_is_one_or_is_a_text(client: Any) -> None:
         assert bool(message.tool_calls) != bool(message.content)
         assert not (message.content or "").startswith("{")
     assert "text" in kinds
+
+
+RESPONSE_WEATHER = {"type": "function", **WEATHER["function"]}  # type: ignore[dict-item]
+RESPONSE_CLOCK = {"type": "function", "name": "clock"}
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "name": "weather"}])
+def test_a_response_is_a_call_that_fits_its_parameters(client: Any, choice: object) -> None:
+    """The same streamed: an item with the name, then its arguments in parts; every event is of its kind."""
+    for seed in range(3):
+        asked = {"model": "hocket", "input": "kala mira?", "temperature": 1.0, "max_output_tokens": 120}
+        asked |= {"tools": [RESPONSE_WEATHER, RESPONSE_CLOCK], "tool_choice": choice, "extra_body": {"seed": seed}}
+        whole = client.responses.create(**asked)
+        (item,) = whole.output
+        assert (item.type, whole.status, whole.output_text) == ("function_call", "completed", "")
+        if item.name == "weather":
+            jsonschema.validate(json.loads(item.arguments), PARAMETERS)
+        else:
+            assert (choice, item.name, item.arguments) == ("required", "clock", "{}")
+        events = list(client.responses.create(**asked, stream=True))
+        for event in events:
+            check_event(event.model_dump(mode="json", exclude_unset=True))
+        assert [event.sequence_number for event in events] == list(range(len(events)))
+        parts = [event.delta for event in events if event.type == "response.function_call_arguments.delta"]
+        (added,) = [event.item for event in events if event.type == "response.output_item.added"]
+        ended = events[-1].response
+        assert (added.name, added.arguments, "".join(parts)) == (item.name, "", item.arguments)
+        assert (ended.output[0].name, ended.output[0].arguments) == (item.name, item.arguments)
+        assert not any(event.type == "response.output_text.delta" for event in events)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_response_goes_on_from_what_came_of_its_call(client: Any, stored: bool) -> None:
+    """With the items sent back, or by the number of the stored one; both ask the models the same."""
+    tools = {"tools": [RESPONSE_CLOCK], "temperature": 0, "model": "hocket", "max_output_tokens": 40}
+    first = client.responses.create(input="kala mira?", tool_choice="required", **tools)
+    (call,) = first.output
+    output = {"type": "function_call_output", "call_id": call.call_id, "output": "noon"}
+    sent = [output] if stored else [{"role": "user", "content": "kala mira?"}, call.model_dump(mode="json"), output]
+    before = {"previous_response_id": first.id} if stored else {}
+    second = client.responses.create(input=sent, tool_choice="none", **before, **tools)
+    want = spoken([
+        Message("user", "kala mira?"), Message("assistant", "", {"1": Call("clock", "{}")}),
+        Message("tool", "noon", result_of="1"),
+    ])  # fmt: skip
+    asked = {"model": "hocket", "messages": want, "temperature": 0, "max_tokens": 40, "extra_body": {"marks": False}}
+    assert second.output_text == client.chat.completions.create(**asked).choices[0].message.content
+    third = client.responses.create(input="and mira?", previous_response_id=second.id, tool_choice="none", **tools)
+    assert third.output[-1].type == "message"
+
+
+def test_a_result_of_no_call_is_refused(client: Any) -> None:
+    output = {"type": "function_call_output", "call_id": "call_1", "output": "noon"}
+    with pytest.raises(openai.BadRequestError, match="result of no earlier call"):
+        client.responses.create(model="hocket", input=[output])
 
 
 def test_what_came_of_a_call_is_told_with_the_question() -> None:

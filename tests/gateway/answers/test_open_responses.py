@@ -193,7 +193,7 @@ def test_a_response_is_nobody_elses(front: Served) -> None:
 @pytest.mark.parametrize(
     ("body", "param"),
     [
-        ({"tools": [{"type": "web_search"}]}, "tools"),
+        ({"tools": [{"type": "web_search"}]}, "tools[0]"),
         ({"top_logprobs": 21}, "top_logprobs"),
         ({"background": True, "store": False}, "background"),
         ({"conversation": "c"}, "conversation"),

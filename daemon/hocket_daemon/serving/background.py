@@ -2,7 +2,8 @@
 
 The retrieval daemon is asked for its collection's version every few seconds. A new version is walked through twice:
 at once, for the digests of all texts, so that the store can drop every other entry; then, whenever nothing else is in
-work, a page at a time, computing what is missing. Everything here runs on the main thread but the computing itself.
+work, a page at a time, computing what is missing. While files are ingested nothing is computed: the processors are
+theirs. Everything here runs on the main thread but the computing itself.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ..engine.runtime.stored import text_digest
 
 POLL_S = 3.0
 REPLY_S = 10.0
+SETTLED_S = 2 * POLL_S  # without a new version: nothing more is being ingested
 _BEHIND_ALL = 2**32 - 1
 log = structlog.get_logger(__name__)
 
@@ -53,7 +55,7 @@ class Background:
         self._expected: tuple[bytes, Callable[[Chunks], None]] | None = None
         self._due_s = 0.0 if stored is not None else float("inf")  # the next poll, or the end of waiting for a reply
         self._now_s = 0.0
-        self._again_s = 0.0  # when rows may be free again
+        self._again_s = 0.0  # when rows may be free again, and no more files come
 
     @property
     def due_s(self) -> float:
@@ -114,6 +116,7 @@ class Background:
         if page.version != self._version:
             self._version, self._after, self._texts = None, None, []
             self._walked = page.version, set()
+            self._again_s = self._now_s + SETTLED_S
             self._ask(0, self._on_walk)
 
     def _on_walk(self, page: Chunks) -> None:

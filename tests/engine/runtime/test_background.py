@@ -125,6 +125,8 @@ def test_a_question_interrupts_and_nothing_begins_before_its_end(tmp_path: Path)
         world.background.step(world.now_s, idle=True)
         if world.asked:
             world.reply()
+        else:
+            world.now_s += 1.0
     world.work()
     world.background.step(world.now_s, idle=False)
     assert world.job[1]._event.is_set()
@@ -137,6 +139,23 @@ def test_a_question_interrupts_and_nothing_begins_before_its_end(tmp_path: Path)
         assert world.job is None
     world.settle()
     assert world.computed == ["text 1", "text 2", "text 3"]
+    world.store.close()
+
+
+def test_nothing_is_computed_while_files_are_ingested(tmp_path: Path) -> None:
+    """The collection changes from poll to poll; what is missing is computed once it has settled."""
+    world = World(tmp_path)
+    for number in range(1, 8):
+        world.change({key: f"text {key}" for key in range(1, number + 1)})
+        for _ in range(6):
+            world.now_s += POLL_S / 6
+            world.background.step(world.now_s, idle=True)
+            while world.asked:
+                world.reply()
+                world.background.step(world.now_s, idle=True)
+        assert world.job is None
+    world.settle()
+    assert len(world.computed) == 7
     world.store.close()
 
 

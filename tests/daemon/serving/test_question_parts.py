@@ -49,6 +49,9 @@ def test_a_question_of_several_parts_is_parted(question: str, parts: list[str]) 
         "What is A? What is B? What is C? What is D? What is E?",
         "",
         "?",
+        " What is the rent,   and then? ",
+        "What is the rent, and who owns it? " * 40,
+        " " * 100_000,
     ],
 )
 def test_another_one_stays_whole(question: str) -> None:

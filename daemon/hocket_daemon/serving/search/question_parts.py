@@ -12,6 +12,7 @@ import re
 from hocket_retrieval.text.lexical import telling_words
 
 MAX_PARTS = 4  # a question of more is a list, which a model answers as one
+MAX_CHARS = 1_000  # what is longer is a program's prompt
 _ASKED = re.compile(r"[^?？]+[?？]+[\"'”’»)]*")
 _VERBS = (
     "is|are|was|were|am|do|does|did|can|could|will|would|shall|should|must|may|might|has|have|had|isn't|aren't|doesn't|"
@@ -48,13 +49,15 @@ _OF_BOTH = re.compile(
 
 def parts_of(question: str) -> list[str]:
     """Return the parts of a question in their order, each with its question mark; the question alone if it has one."""
-    text = question.strip()
+    if len(question) > MAX_CHARS:
+        return [question]
+    text = " ".join(question.split())
     asked = [each.strip() for each in _ASKED.findall(text)]
-    is_covered = "".join("".join(asked).split()) == "".join(text.split())  # an end without a mark is no question
+    is_covered = " ".join(asked).split() == text.split()  # an end without a mark is no question
     if not is_covered or not all(map(_is_question, asked)):
         asked = [text]
     parts = [part for each in asked for part in _joined(each)]
-    return parts if 1 < len(parts) <= MAX_PARTS and all(map(telling_words, parts)) else [text]
+    return parts if 1 < len(parts) <= MAX_PARTS and all(map(telling_words, parts)) else [question]
 
 
 def _is_question(text: str) -> bool:

@@ -189,7 +189,11 @@ def test_what_a_walk_passes_over_it_names(tmp_path: Path) -> None:
     assert dict(walk.skipped) == {".zip": 1}
     assert ".zip" in walk.notices[0]
     assert all(name in walk.notices[1] for name in ("node_modules", "env", "old"))
-    assert [Path(name).name for name, _ in walk.errors] == ["linked"]
+    assert walk.errors == []
+    assert walk.notices[2] == "1 link(s) to folders not followed (linked)"
+    assert (str(tmp_path / "linked"), "a link to a folder, which is not followed: name the folder it leads to") in [
+        *walk.passed_over
+    ]
 
 
 class Slow(ToyEmbedder):

@@ -82,7 +82,19 @@ def test_an_outline_lies_in_its_text_and_begins_with_what_it_names(name: str) ->
             assert " ".join(found.text[offset:].split()).startswith(heading)
 
 
-@pytest.mark.parametrize("name", BROKEN)
+EMPTY = [name for name, data in BROKEN.items() if not data]
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_an_empty_file_is_noted(library: Library, name: str) -> None:
+    """As no failure, and remembered."""
+    assert not [line for file, line in library.report.errors if Path(file).name == name]
+    assert any(name in line for line in library.report.notices if "empty file" in line)
+    entries, _ = library.collection.skipped.page(0, 100)
+    assert [reason for file, reason in entries if Path(file).name == name] == ["is empty"]
+
+
+@pytest.mark.parametrize("name", [name for name in BROKEN if name not in EMPTY])
 def test_a_broken_file_is_one_line(library: Library, name: str) -> None:
     """That names it, says what to do, and is remembered."""
     lines = [line for file, line in library.report.errors if Path(file).name == name]
@@ -95,5 +107,5 @@ def test_a_broken_file_is_one_line(library: Library, name: str) -> None:
 
 def test_nothing_is_lost_beside_broken_files(library: Library) -> None:
     assert {Path(each.name).name for each in library.collection.documents()} == set(MADE)
-    assert (library.report.added, len(library.report.errors)) == (len(MADE), len(BROKEN))
+    assert (library.report.added, len(library.report.errors)) == (len(MADE), len(BROKEN) - len(EMPTY))
     assert library.collection.skipped.page(0, 1)[1] == len(BROKEN)

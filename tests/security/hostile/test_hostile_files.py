@@ -16,6 +16,7 @@ from processes import with_helpers
 from toys import ToyEmbedder
 
 GOOD = {f"good {n}.txt": f"The good note number {n}." for n in range(5)}
+EMPTY = ["empty.txt"]
 READ = {"encoding.html", "font.pdf", "laughs.html", "number.pdf", "no-space.txt", "line\nbreak.txt", "escape\x1b[2J.md"}
 
 
@@ -28,13 +29,14 @@ def prepared(folder: Path, *kinds) -> list[str]:
 
 
 def test_hostile_files_are_read_or_refused_and_the_others_are_read(tmp_path):
-    """Each in one line; none is in the queue afterwards, and a start has nothing to do."""
+    """Each in one line, and empty ones in one; none is in the queue afterwards, and a start has nothing to do."""
     names = prepared(tmp_path / "files", hostile.FAST)
     with Collection(tmp_path / "state", ToyEmbedder(dimension=8)) as collection:
         report = collection.ingest([tmp_path / "files"])
         stored = {Path(document.name).name for document in collection.documents()}
         assert stored == READ | set(GOOD)
-        assert len(report.errors) == len(names) - len(READ)
+        assert len(report.errors) == len(names) - len(READ) - len(EMPTY)
+        assert report.notices == [f"{len(EMPTY)} empty file(s) skipped ({', '.join(EMPTY)})"]
         assert all(line.isprintable() for _, line in report.errors)
         assert all(document.title.isprintable() for document in collection.documents())
         assert collection.search("3", 1).passages[0].text == GOOD["good 3.txt"]

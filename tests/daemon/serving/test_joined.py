@@ -45,8 +45,8 @@ NOTHING = replace(DUE, finish="unknown", sources=[], token_sources=[], unsupport
 
 
 def test_one_part_is_the_whole() -> None:
-    """But for the scores of its sources, which are against a part."""
-    assert joined([RENT]) == replace(RENT, sources=[replace(each, score=0.0) for each in RENT.sources])
+    """In every field."""
+    assert joined([RENT]) == RENT
 
 
 def test_words_and_tokens_keep_their_places() -> None:
@@ -59,9 +59,9 @@ def test_words_and_tokens_keep_their_places() -> None:
 
 
 def test_shares_are_means_over_tokens() -> None:
-    """Each passage once, though parts score it differently; the shares of all tokens add up to the sources'."""
+    """Each passage once, with the best of its scores; the shares of all tokens add up to the sources'."""
     done = joined([RENT, DUE])
-    assert [each.document for each in done.sources] == ["a", "b"]
+    assert [(each.document, each.score) for each in done.sources] == [("a", 0.5), ("b", 0.9)]
     for at, each in enumerate(done.sources):
         assert each.share == pytest.approx(sum(row[at] for row in done.token_sources) / len(done.token_ids))
     assert sum(each.share for each in done.sources) == pytest.approx(1.0)

@@ -76,12 +76,14 @@ def _sources(parts: Sequence[Done]) -> tuple[list[Origin], list[list[float]]]:
     """Return the origins of all parts, each once, by falling share, and each token's shares in their order."""
     sourced = sum(len(done.token_ids) for done in parts if done.sources)
     shares: dict[Origin, float] = {}
+    scores: dict[Origin, float] = {}
     for done in parts:
         for origin in done.sources:
             key = _same(origin)
             shares[key] = shares.get(key, 0.0) + origin.share * len(done.token_ids) / max(1, sourced)
+            scores[key] = max(scores.get(key, origin.score), origin.score)
     ranked = sorted(shares, key=lambda origin: -shares[origin])[:MAX_ORIGINS]
-    origins = [replace(origin, share=shares[origin]) for origin in ranked]
+    origins = [replace(origin, share=shares[origin], score=scores[origin]) for origin in ranked]
     if len(shares) > len(ranked) or any(done.sources and not done.token_sources for done in parts):
         return origins, []
     place = {origin: at for at, origin in enumerate(ranked)}

@@ -84,7 +84,7 @@ def test_it_is_unknown_only_where_all_is() -> None:
 
 
 def test_rates_are_means_by_tokens_and_members_are_told_once() -> None:
-    """What nobody reported is not taken for nothing."""
+    """Leave parts without a rate out of the mean."""
     outcome = joined([RENT, DUE]).aggregation
     assert (outcome.method, outcome.drafts_device, outcome.drafts_cloud) == ("coupled", 6, 4)
     assert outcome.accept_device == pytest.approx((4 * 1.0 + 2 * 0.25) / 6)

@@ -84,6 +84,13 @@ class World:
         self.begun.append(Scripted(ask, reply))
         return self.begun[-1]  # type: ignore[return-value]
 
+    def reach(self, when: str) -> None:
+        """Go on to a place: in the first part, between the parts, or in the second."""
+        if when != "in the first":
+            self.begun[0].write("ten")
+        if when == "in the second":
+            self.go_on()
+
     def go_on(self) -> None:
         assert self.session.due_s() == 0.0
         self.session.tick(1.0)
@@ -122,7 +129,7 @@ def test_a_part_that_refers_to_the_one_before_has_it_as_a_turn() -> None:
 
 
 def test_parts_share_the_room_and_those_without_any_are_named() -> None:
-    """As those are of which nothing is known."""
+    """Give a part the tokens that are left, and name parts that get none or find nothing."""
     world = World(max_tokens=12)
     world.begun[0].write("ten")
     world.go_on()
@@ -155,10 +162,7 @@ def test_what_both_parts_tell_is_told_once() -> None:
 def test_who_leaves_ends_all_of_it(when: str) -> None:
     """No other part is begun; what was written stays."""
     world = World()
-    if when != "in the first":
-        world.begun[0].write("ten")
-    if when == "in the second":
-        world.go_on()
+    world.reach(when)
     world.session.cancel()
     assert (world.session.closed, world.reader.done.finish) == (True, "cancelled")
     assert world.reader.done.text.strip() == ("" if when == "in the first" else "ten")
@@ -169,10 +173,7 @@ def test_who_leaves_ends_all_of_it(when: str) -> None:
 def test_an_error_ends_all_of_it(when: str) -> None:
     """Wherever it comes; each part that was begun has its record."""
     world = World()
-    if when != "in the first":
-        world.begun[0].write("ten")
-    if when == "in the second":
-        world.go_on()
+    world.reach(when)
     if when == "at the begin of the second":
         world.refuses = True
         world.go_on()
@@ -184,7 +185,7 @@ def test_an_error_ends_all_of_it(when: str) -> None:
 
 
 def test_an_answer_that_is_written_cannot_fail() -> None:
-    """What comes behind its last token is no error of it."""
+    """Ignore an error that comes after the last token."""
     world = World()
     world.begun[0].write("ten")
     world.go_on()

@@ -55,7 +55,7 @@ def test_a_question_of_several_parts_is_parted(question: str, parts: list[str]) 
     ],
 )
 def test_another_one_stays_whole(question: str) -> None:
-    """Where one part would be no question by itself, or where both are compared."""
+    """Keep a question whole if a part could not be asked by itself, or if it compares two things."""
     assert parts_of(question) == [question]
 
 

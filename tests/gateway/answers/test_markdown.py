@@ -98,6 +98,6 @@ def test_a_text_made_to_explode_is_bounded(text: str) -> None:
 
 
 def test_it_is_served_within_its_bounds(front: Served) -> None:
-    """What is too long or stands for too much is null; the page then shows the text."""
+    """Return null for a text that is too long or has too many cells; the page then shows the text."""
     for text, found in (("**kala**", [["p", [["strong", ["kala"]]]]]), ("a" * (MAX_CHARS + 1), None), (WIDE, None)):
         assert httpx2.post(f"{front.url}/markdown", json={"text": text}).json() == {"tree": found}

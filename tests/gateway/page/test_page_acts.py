@@ -171,7 +171,7 @@ SOURCES_OF = [{"name": "mail.eml", "share": 0.8}, {"name": "car.txt", "share": 0
 def test_why_begins_with_three_sentences(
     page: Browser, answer: dict[str, Any], record: dict[str, Any], sentences: list[str]
 ) -> None:
-    """What was found, who wrote it and what it hangs on; each part's question stands with what left for it."""
+    """Name what was found, who wrote the answer, and its main document; show each part's question with its bytes."""
     rows = [{"class": "query", "from_s": at, "to_s": at, "messages": 1, "bytes": 9} for at in (0, 1)]
     page.run("delete document.body.dataset.because")
     page.run(BECAUSE, {"sources": SOURCES_OF, "unsupported": [], **answer}, {**record, "left": rows})

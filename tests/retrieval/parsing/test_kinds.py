@@ -87,7 +87,7 @@ EMPTY = [name for name, data in BROKEN.items() if not data]
 
 @pytest.mark.parametrize("name", EMPTY)
 def test_an_empty_file_is_noted(library: Library, name: str) -> None:
-    """As no failure, and remembered."""
+    """List it among the skipped files, and not among the failures."""
     assert not [line for file, line in library.report.errors if Path(file).name == name]
     assert any(name in line for line in library.report.notices if "empty file" in line)
     entries, _ = library.collection.skipped.page(0, 100)

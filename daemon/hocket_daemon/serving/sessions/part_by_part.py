@@ -20,6 +20,7 @@ from ..mode import Facts, Session, question_of
 from ..search.follow_up import has_pronoun
 from ..stream.joined import BETWEEN, joined
 from ..stream.reply import Reply
+from ..stream.routing import Notices
 from .deferred import DeferredSession
 
 Recorded = Callable[[bytes, str, Callable[[], Facts]], None]
@@ -43,7 +44,7 @@ class PartByPart(DeferredSession):
         self._asked: list[Ask] = []
         self._results: list[Done] = []
         self._records: list[Facts] = []
-        self._told = set[str]()
+        self._notices = Notices()
         self._error: HocketError | None = None
         self._is_cancelled = False
         self._separated = True  # the next token needs nothing before it
@@ -134,9 +135,9 @@ class PartByPart(DeferredSession):
             case Token():
                 self._reply.pass_on(event, "" if self._separated else BETWEEN)
                 self._separated = True
-            case Notice() if event.text not in self._told:
-                self._told.add(event.text)
-                self._reply.notice(event.text)
+            case Notice():
+                for line in self._notices.new([event.text]):
+                    self._reply.notice(line)
             case Waiting():
                 self._reply.wait_for(event.party, event.read, event.left_s)
             case Thought():

@@ -107,11 +107,10 @@ class QuotingRetrieval(ListRetrieval):
         return self.quoted(asked) if isinstance(asked, Quote) else self.shown(asked)
 
     def shown(self, asked: ShowDocument) -> Message:
-        texts = {"device-0": "<script>", "device-1": self.around_passage()}
         name, *_ = asked.names
-        if name not in texts:
+        if name not in ("device-0", "device-1"):
             return Error(code="bad_request", text="there is no such document", request=asked.request)
-        text = texts[name]
+        text = "<script>" if name == "device-0" else self.around_passage()
         return DocumentText(
             request=asked.request, name=name, title="", version="1", text=text, outline=[], total=len(text)
         )

@@ -22,7 +22,7 @@ from ..gateway import Gateway
 from ..http.refusals import Refusal
 from ..http.sending import EventStream, json_response, whole
 from ..library.readings import Reply
-from .owning import owned
+from .owning import is_owner, owned
 
 HEADERS = {  # of a text that anybody may have written
     "content-security-policy": "default-src 'none'; sandbox",
@@ -45,7 +45,8 @@ async def listing(request: Request) -> Response:
         }
         for each in listed
     ]
-    return json_response({"documents": named, "next": following, "uploads": gateway.uploads.may_add(person)})
+    may = {"uploads": gateway.uploads.may_add(person), "watching": is_owner(person) and gateway.watching.is_on}
+    return json_response({"documents": named, "next": following, **may})
 
 
 async def skipped(request: Request) -> Response:

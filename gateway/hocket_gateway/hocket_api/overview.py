@@ -8,17 +8,21 @@ from collections.abc import Mapping
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..access.people import NOBODY, Person
+from hocket_bus.messages import Status
+
+from ..access.people import Person
 from ..gateway import Gateway
 from ..http.sending import json_response
+from .owning import is_owner
 
+OWNERS = ("left", "leaves", "better_model", "cut")  # what no guest is shown
 _LABELLED = re.compile(r'(\w+)\{\w+="([^"]*)"\}')
 
 
 async def status(request: Request) -> Response:
     """Return facts and figures of the device daemon.
 
-    Bytes that left, and whether the link is cut, are only for those who need no key.
+    Bytes that left, what may leave, and whether the link is cut are only for those who need no key.
     """
     gateway: Gateway = request.app.state.gateway
     person: Person = request.state.person
@@ -28,10 +32,19 @@ async def status(request: Request) -> Response:
     figures = {
         "round_trip_s": found.metrics.get("rtt_s"),
         "acceptance": _acceptance(found.metrics),
-        "left": _by_label(found.metrics, "sent_bytes_total") if person == NOBODY else None,
-        "cut": _is_cut(found.metrics) if person == NOBODY else None,
+        **(_for_owner(found) if is_owner(person) else dict.fromkeys(OWNERS)),
     }
     return json_response({"running": True, **gateway.shown(found), **figures})
+
+
+def _for_owner(found: Status) -> dict[str, object]:
+    values = (
+        _by_label(found.metrics, "sent_bytes_total"),
+        found.facts.get("leaves this device"),
+        found.facts.get("a better model"),
+        _is_cut(found.metrics),
+    )
+    return dict(zip(OWNERS, values, strict=True))
 
 
 def _acceptance(metrics: Mapping[str, float]) -> dict[str, float]:

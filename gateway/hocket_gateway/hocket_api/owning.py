@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from hocket_bus.errors import BadRequest
 
-from ..access.people import NOBODY
+from ..access.people import NOBODY, Person
 from ..gateway import Gateway
 from ..http.body import read
 from ..http.refusals import Refusal
@@ -44,9 +44,14 @@ async def explanation(request: Request) -> Response:
         raise Refusal(404, error.text, error.remedy, "no_record") from error
 
 
+def is_owner(person: Person) -> bool:
+    """Tell whether a person is this device's owner, who needs no key: the others are guests."""
+    return person == NOBODY
+
+
 def owned(request: Request) -> Gateway:
     """Return the gateway, for clients that need no key. Raises Refusal for one with a key, who is a guest."""
-    if request.state.person != NOBODY:
+    if not is_owner(request.state.person):
         raise Refusal(403, "clients with a key may not do this", "use the command line on the device", "not_allowed")
     gateway: Gateway = request.app.state.gateway
     return gateway

@@ -69,6 +69,11 @@ class Watching:
         for path in _listed(file):
             self._begin(path)
 
+    @property
+    def is_on(self) -> bool:
+        """Tell whether folders may be watched."""
+        return self._file is not None
+
     def shown(self) -> list[dict[str, Any]]:
         """Return all folders, by name."""
         return [folder.shown() for _, folder in sorted(self._folders.items())]

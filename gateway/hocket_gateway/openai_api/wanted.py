@@ -54,6 +54,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     presence_penalty: float | None = None
     logit_bias: dict[str, float] | None = None
     unknown: Unknown | None = None  # hocket's own: what comes of a question that nothing found is about
+    documents: int | None = None  # hocket's own: passages that each side reads
     shares: bool | None = None  # hocket's own: where each token comes from, with the token
 
     @property
@@ -79,6 +80,8 @@ def options_of(wanted: Wanted, *, logprobs: int | None = None) -> Options:
     )
     if wanted.unknown is not None:
         options["unknown"] = wanted.unknown
+    if wanted.documents is not None:
+        options["documents"] = wanted.documents
     if wanted.shares:
         options["shares"] = True
     return options

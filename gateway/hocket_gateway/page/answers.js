@@ -1,5 +1,7 @@
 // An answer as a record that grows with each chunk, and what its parts mean. Knows no element.
 
+import { say } from "./words.js";
+
 export const PROPOSED = {
   both: "proposed by both sides",
   device: "proposed by the device",
@@ -27,7 +29,7 @@ export function take(answer, chunk) {
   const { source, notice, waiting, step, places, shares } = delta.hocket ?? {};
   if (source) answer.tokens.push([delta.content, source]);
   if (notice) answer.notices.push(notice);
-  answer.waiting = waiting ? `${waiting.party} is reading, ${Math.round(100 * waiting.read)} %` : "";
+  answer.waiting = waiting ? say("{party} is reading, {part} %", { party: say(waiting.party), part: Math.round(100 * waiting.read) }) : "";
   if (delta.reasoning_content) answer.thought += delta.reasoning_content;
   if (source && shares) comesFrom(answer, places, shares);
   else if (shares) shares.forEach((each, at) => (answer.shares[step + at] = each));
@@ -62,7 +64,8 @@ function resultOf(source, results) {
 }
 
 function unnamed({ side, document, ordinal }) {
-  return document ? `${document}, part ${ordinal + 1}` : `passages of the ${side} that are not named`;
+  if (document) return say("{document}, part {number}", { document, number: ordinal + 1 });
+  return say(side === "device" ? "passages of the device that are not named" : "passages of the cloud that are not named");
 }
 
 // The sources with a share worth a bar, the largest first.
@@ -72,12 +75,17 @@ export function shown(answer) {
 
 // The gate's decision, with its number.
 export function gateLine({ decision, metric, threshold, reason }) {
-  const what = decision === "home" ? "stays on this device" : "goes beyond this device";
-  return `Gate: ${metric.toFixed(3)} against ${threshold.toFixed(3)}, so it ${what}; ${reason}.`;
+  const values = { metric: metric.toFixed(3), threshold: threshold.toFixed(3), reason };
+  if (decision === "home") return say("Gate: {metric} against {threshold}, so it stays on this device; {reason}.", values);
+  return say("Gate: {metric} against {threshold}, so it goes beyond this device; {reason}.", values);
+}
+
+export function wayLine({ way, why }) {
+  return say("Way: {way}; {why}.", { way, why });
 }
 
 export function finishOf(answer) {
-  return answer.error || (FINISHES[answer.finish] ?? "");
+  return answer.error || say(FINISHES[answer.finish] ?? "");
 }
 
 // The tokens from one to before another in pieces that are either in a passage or in none: {text, source, token,
@@ -121,7 +129,7 @@ export function devicesOf(answer) {
     if (name) be(name, why.startsWith("has no passages") ? "declined" : "absent", why);
   }
   for (const { name, steps, accept } of answer.members ?? []) {
-    if (name !== "cloud" && steps.length) be(name, "drafted", `drafted too, ${Math.round(100 * accept)}% accepted`);
+    if (name !== "cloud" && steps.length) be(name, "drafted", say("drafted too, {part}% accepted", { part: Math.round(100 * accept) }));
   }
   for (const { device, share } of answer.sources) {
     if (!device) continue;
@@ -133,16 +141,16 @@ export function devicesOf(answer) {
 
 // What left this device for an answer, in one line, from what is known of it.
 export function leftLine(model, answer) {
-  if (answer.error) return "What left this device: hocket audit.";
+  if (answer.error) return say("What left this device: hocket audit.");
   if (answer.left !== null) return meter(Object.entries(answer.left));
-  if (model === "hocket-alone" || answer.routing?.way === "home") return "Nothing was sent to the cloud.";
+  if (model === "hocket-alone" || answer.routing?.way === "home") return say("Nothing was sent to the cloud.");
   const together = answer.tokens.some(([, source]) => source !== "solo");
-  return together ? "The cloud read the question and helped write the answer." : "One side wrote the answer.";
+  return say(together ? "The cloud read the question and helped write the answer." : "One side wrote the answer.");
 }
 
 function meter(left) {
-  const parts = left.map(([kind, bytes]) => `${kind} ${size(bytes)}`);
-  return parts.length ? `Left this device meanwhile: ${parts.join(", ")}.` : "Nothing left this device meanwhile.";
+  const classes = left.map(([kind, bytes]) => `${say(kind)} ${size(bytes)}`).join(", ");
+  return classes ? say("Left this device meanwhile: {classes}.", { classes }) : say("Nothing left this device meanwhile.");
 }
 
 // The bytes by class that left between two states of the pair; null where they are not shown.

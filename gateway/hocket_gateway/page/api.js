@@ -1,5 +1,7 @@
 // The gateway's paths. A key is sent where one was entered; it stays in this tab's session.
 
+import { say } from "./words.js";
+
 const KEY = "hocket-key";
 
 export class Refused extends Error {
@@ -21,14 +23,14 @@ export function headers(more = {}) {
 async function checked(response) {
   if (response.ok) return response;
   const body = await response.json().catch(() => null);
-  throw new Refused(response.status, body?.error?.message ?? `the gateway answered ${response.status}`);
+  throw new Refused(response.status, body?.error?.message ?? say("the gateway answered {status}", { status: response.status }));
 }
 
 async function asked(path, options) {
   try {
     return await checked(await fetch(path, { cache: "no-store", ...options }));
   } catch (error) {
-    if (error instanceof TypeError) throw new Refused(0, "the gateway does not answer: start hocket serve");
+    if (error instanceof TypeError) throw new Refused(0, say("the gateway does not answer: start hocket serve"));
     throw error;
   }
 }
@@ -47,6 +49,27 @@ export async function status() {
 
 export async function documents(offset = 0) {
   return (await get(`documents?offset=${offset}`)).json();
+}
+
+export async function skippedFiles(offset = 0) {
+  return (await get(`skipped?offset=${offset}`)).json();
+}
+
+export async function watchedFolders() {
+  return (await (await get("watched")).json()).folders;
+}
+
+// The folder's whole path; resolves with all folders, as do the others.
+export async function watchFolder(path) {
+  return watched(path, "PUT");
+}
+
+export async function unwatchFolder(path) {
+  return watched(path, "DELETE");
+}
+
+async function watched(path, method) {
+  return (await (await asked(`watched/${encodeURIComponent(path)}`, { method, headers: headers() })).json()).folders;
 }
 
 export async function removeDocument(name) {
@@ -98,7 +121,7 @@ export async function* answerChunks(model, messages, drawing, signal) {
     if (chunk.error) throw new Refused(200, chunk.error.message);
     yield chunk;
   }
-  throw new Refused(200, "the connection to the gateway was cut");
+  throw new Refused(200, say("the connection to the gateway was cut"));
 }
 
 async function* events(body) {

@@ -9,7 +9,9 @@ import "./key.js";
 import "./link.js";
 import "./log.js";
 import "./sheet.js";
+import { settings } from "./settings.js";
 import "./strip.js";
+import { say, translate } from "./words.js";
 import "./write.js";
 
 const ALONE = "hocket-alone";
@@ -21,6 +23,7 @@ const NARROW = matchMedia("(max-width: 40rem)"); // as in style.css: there the h
 class App extends HTMLElement {
   connectedCallback() {
     for (const part of ["composer", "history", "key", "link", "log", "sheet", "strip", "write"]) this[part] = this.querySelector(`hocket-${part}`);
+    translate(this);
     this.composer.busy = false;
     this.listen();
     this.resume(newConversation());
@@ -36,9 +39,11 @@ class App extends HTMLElement {
       edit: ({ turn }) => this.composer.edit(turn),
       why: ({ turn }) => this.sheet.openWhy(turn),
       left: ({ turn }) => this.sheet.openLeft(turn),
-      state: ({ cut }) => this.link.show(cut),
+      state: (state) => this.learn(state),
       switched: () => this.strip.refresh(),
       changed: () => this.countDocuments(),
+      suggest: ({ text }) => this.composer.suggest(text),
+      documents: () => this.sheet.openList(),
       stop: () => this.stopping?.abort(),
       open: (source) => this.sheet.openSource(source),
       key: () => this.connect(),
@@ -52,6 +57,7 @@ class App extends HTMLElement {
       documents: () => this.sheet.openList(),
       history: () => this.toggleHistory(this.history.hidden),
       write: () => this.write.open(),
+      settings: () => this.sheet.openSettings(this.state?.leaves),
     };
     for (const [name, act] of Object.entries(buttons)) this.buttonOf(name).addEventListener("click", act);
     window.addEventListener("storage", () => this.showHistory());
@@ -64,6 +70,13 @@ class App extends HTMLElement {
     event.preventDefault();
     const { files } = event.dataTransfer;
     if (files.length) this.sheet.add([...files]);
+  }
+
+  // How the pair is, as /status has it.
+  learn(state) {
+    this.state = state;
+    this.link.show(state?.cut);
+    this.log.greet(state, this.number ?? null);
   }
 
   buttonOf(name) {
@@ -84,8 +97,9 @@ class App extends HTMLElement {
   async countDocuments() {
     const page = await documents().catch(() => null); // the gateway may know no retrieval daemon
     if (!page) return;
-    const number = `${page.documents.length}${page.next === null ? "" : "+"}`;
-    this.buttonOf("documents").textContent = `Documents (${number})`;
+    this.number = page.documents.length;
+    this.buttonOf("documents").textContent = `${say("Documents")} (${this.number}${page.next === null ? "" : "+"})`;
+    this.log.greet(this.state, this.number);
   }
 
   // Shows a conversation from here on; an answer in work is stopped.
@@ -148,7 +162,7 @@ class App extends HTMLElement {
     this.composer.busy = true;
     this.save(conversation);
     const before = await this.strip.refresh();
-    await this.follow(turn.answer, shown, answerChunks(model, messages, drawing, stopping.signal));
+    await this.follow(turn.answer, shown, answerChunks(model, messages, { ...settings(), ...drawing }, stopping.signal));
     if (this.stopping === stopping) this.composer.busy = false;
     if (!turn.answer.error) turn.answer.left = leftBetween(before, await this.strip.refresh());
     turn.answer.over = true;

@@ -2,26 +2,27 @@
 // of, if there is one, and `stop`.
 
 import { made, tell } from "./dom.js";
+import { say } from "./words.js";
 
 const MODEL = "hocket-model";
 
 class Composer extends HTMLElement {
   connectedCallback() {
     const rows = CSS.supports("field-sizing", "content") ? 1 : 3;
-    this.field = made("textarea", { id: "question", rows, placeholder: "Ask your documents" });
+    this.field = made("textarea", { id: "question", rows, placeholder: say("Ask your documents") });
     this.field.addEventListener("keydown", (event) => this.onKey(event));
     this.model = made("select", { id: "model", onchange: () => this.chosen() });
     this.about = made("span", { className: "about" });
-    this.button = made("button", { type: "submit", textContent: "Send" });
+    this.button = made("button", { type: "submit", textContent: say("Send") });
     const form = made(
       "form",
       { onsubmit: (event) => this.onSubmit(event) },
-      made("label", { htmlFor: "question", className: "unseen", textContent: "Question" }),
+      made("label", { htmlFor: "question", className: "unseen", textContent: say("Question") }),
       this.field,
       this.button,
-      made("div", { className: "choice" }, made("label", { htmlFor: "model", textContent: "Way" }), this.model, this.about),
+      made("div", { className: "choice" }, made("label", { htmlFor: "model", textContent: say("Way") }), this.model, this.about),
     );
-    this.editing = made("p", { className: "editing", hidden: true, role: "status", textContent: "You are editing a question. Esc cancels." });
+    this.editing = made("p", { className: "editing", hidden: true, role: "status", textContent: say("You are editing a question. Esc cancels.") });
     this.append(this.editing, form);
     document.addEventListener("keydown", (event) => this.onEscape(event));
   }
@@ -29,7 +30,7 @@ class Composer extends HTMLElement {
   // The ways of answering, as /v1/models has them.
   set models(models) {
     this.model.replaceChildren(
-      ...models.map(({ id, description }) => made("option", { value: id, textContent: id, title: description })),
+      ...models.map(({ id, description }) => made("option", { value: id, textContent: id, title: say(description) })),
     );
     const before = localStorage.getItem(MODEL);
     if (models.some(({ id }) => id === before)) this.model.value = before;
@@ -38,8 +39,8 @@ class Composer extends HTMLElement {
 
   set busy(busy) {
     this.classList.toggle("busy", busy);
-    this.button.textContent = busy ? "Stop" : "Send";
-    this.button.title = busy ? "Stop the answer (Esc)" : "Send (Enter; Shift+Enter starts a new line)";
+    this.button.textContent = say(busy ? "Stop" : "Send");
+    this.button.title = say(busy ? "Stop the answer (Esc)" : "Send (Enter; Shift+Enter starts a new line)");
   }
 
   // The question of a turn, to be changed and asked in its place.
@@ -47,6 +48,12 @@ class Composer extends HTMLElement {
     this.turn = turn;
     this.editing.hidden = !turn;
     this.field.value = turn?.question ?? "";
+    this.field.focus();
+  }
+
+  // A question that may be asked as it is, or changed.
+  suggest(text) {
+    this.field.value = text;
     this.field.focus();
   }
 

@@ -1,6 +1,8 @@
 // Conversations in this browser's storage, the newest first: {id, at, title, turns: [{question, model, answer}]}; without
 // a title the first question is it.
 
+import { say } from "./words.js";
+
 const PLACE = "hocket-conversations";
 
 export function newConversation() {
@@ -8,7 +10,7 @@ export function newConversation() {
 }
 
 export function titleOf(conversation) {
-  return conversation.title || (conversation.turns[0]?.question ?? "New conversation");
+  return conversation.title || (conversation.turns[0]?.question ?? say("New conversation"));
 }
 
 export function all() {
@@ -51,7 +53,7 @@ export function matches(conversation, words, textOf) {
 export function exported(conversation, textOf) {
   const turns = conversation.turns.map(({ question, answer }) => {
     const sources = (answer.sources ?? []).map(({ title }) => `- ${title}`);
-    return [`## ${question}`, textOf(answer), sources.length ? `Sources:\n\n${sources.join("\n")}` : ""].filter(Boolean).join("\n\n");
+    return [`## ${question}`, textOf(answer), sources.length ? `${say("Sources")}:\n\n${sources.join("\n")}` : ""].filter(Boolean).join("\n\n");
   });
   return [`# ${titleOf(conversation)}`, ...turns].join("\n\n") + "\n";
 }

@@ -1,7 +1,8 @@
 // Why an answer is as it is, and what the cloud saw of it: from its record, as elements.
 
-import { gateLine, shown, size, textOf } from "./answers.js";
+import { gateLine, shown, size, textOf, wayLine } from "./answers.js";
 import { made, percent, seconds } from "./dom.js";
+import { count, language, say } from "./words.js";
 
 const MEANINGS = {
   query: "the question, word for word",
@@ -13,6 +14,8 @@ const MEANINGS = {
   passages: "passages, for the server that runs this device's model",
 };
 
+const WRITERS = { both: "by both sides", device: "by the device alone", cloud: "by the cloud alone", resampled: "by neither side", solo: "by the only side that wrote" };
+
 // What was found, who wrote it, and what it hangs on: a sentence for each, as far as is known.
 export function because(answer, record) {
   return [foundIn(record), writtenBy(answer), hangsOn(answer)].filter(Boolean);
@@ -20,45 +23,47 @@ export function because(answer, record) {
 
 function foundIn(record) {
   if (!record) return "";
-  if (record.parts.length) return `The question has ${record.parts.length} parts, and each was asked by itself.`;
+  if (record.parts.length) return say("The question has {number} parts, and each was asked by itself.", { number: record.parts.length });
   const here = record.passages?.length;
   const there = record.cloud?.passages;
   if (here === undefined) return "";
   const best = record.passages.reduce((most, each) => Math.max(most, each.score), 0);
-  const first = here ? `This device read ${count(here, "passage")}; the best fits the question with ${best.toFixed(2)} of 1.` : "This device found no passage.";
-  return there === undefined ? first : `${first} The cloud read ${count(there, "passage")} of its own.`;
+  const first = here
+    ? say("This device read {passages}; the best fits the question with {score} of 1.", { passages: passages(here), score: best.toFixed(2) })
+    : say("This device found no passage.");
+  return there === undefined ? first : `${first} ${say("The cloud read {passages} of its own.", { passages: passages(there) })}`;
 }
 
 function writtenBy({ tokens, finish }) {
-  if (finish === "unknown") return "No model wrote it, since nothing that was found is about the question.";
-  const ways = { both: "by both sides", device: "by the device alone", cloud: "by the cloud alone", resampled: "by neither side", solo: "by the only side that wrote" };
+  if (finish === "unknown") return say("No model wrote it, since nothing that was found is about the question.");
   const number = (way) => tokens.filter(([, source]) => source === way).length;
-  const named = Object.keys(ways).filter(number).map((way) => `${ways[way]} (${number(way)})`);
-  const list = named.length > 1 ? `${named.slice(0, -1).join(", ")} and ${named.at(-1)}` : named[0];
-  return list ? `Its ${count(tokens.length, "token")} ${tokens.length === 1 ? "was" : "were"} proposed ${list}.` : "";
+  const named = Object.keys(WRITERS).filter(number).map((way) => `${say(WRITERS[way])} (${number(way)})`);
+  const ways = new Intl.ListFormat(language).format(named);
+  if (!ways) return "";
+  return tokens.length === 1 ? say("Its 1 token was proposed {ways}.", { ways }) : say("Its {number} tokens were proposed {ways}.", { number: tokens.length, ways });
 }
 
 function hangsOn(answer) {
   const [first, second] = shown(answer);
-  if (!first) return "It hangs on no document.";
-  const also = second && second.share >= 0.1 ? `, then on ${second.name} with ${percent(second.share)}` : "";
-  const lacking = answer.unsupported.length ? `; ${count(answer.unsupported.length, "word")} of it ${answer.unsupported.length === 1 ? "stands" : "stand"} in no passage` : "";
-  return `It hangs most on ${first.name}, with ${percent(first.share)}${also}${lacking}.`;
+  if (!first) return say("It hangs on no document.");
+  const also = second && second.share >= 0.1 ? say(", then on {name} with {share}", { name: second.name, share: percent(second.share) }) : "";
+  const lacking = answer.unsupported.length ? `; ${count(answer.unsupported.length, "1 word of it stands in no passage", "{number} words of it stand in no passage")}` : "";
+  return `${say("It hangs most on {name}, with {share}", { name: first.name, share: percent(first.share) })}${also}${lacking}.`;
 }
 
-function count(number, name) {
-  return `${number} ${name}${number === 1 ? "" : "s"}`;
+function passages(number) {
+  return count(number, "1 passage", "{number} passages");
 }
 
 // How it was decided, what happened between the sides, and where the time went; without a record as far as is known.
 export function why({ model, answer }, record) {
   const { routing } = answer;
-  const lines = [...because(answer, record), `Asked as ${model}.`];
-  if (routing) lines.push(`Way: ${routing.way}; ${routing.why}.`);
+  const lines = [...because(answer, record), say("Asked as {model}.", { model })];
+  if (routing) lines.push(wayLine(routing));
   if (routing?.gate) lines.push(gateLine(routing.gate));
   const parts = lines.map((textContent) => made("p", { textContent }));
   if (record) parts.push(...(record.parts.length ? record.parts.flatMap((part) => course(part, part.question)) : course(record)));
-  if (answer.notices.length) parts.push(heading("Notices"), list(answer.notices));
+  if (answer.notices.length) parts.push(heading(say("Notices")), list(answer.notices));
   return parts;
 }
 
@@ -66,8 +71,8 @@ export function why({ model, answer }, record) {
 function course({ times_s, links, cloud }, name) {
   const of = name ? `: ${name}` : "";
   return [
-    ...(times_s ? [heading(`Where the time went${of}`), timeLine(spansOf({ times_s, cloud }), times_s.all)] : []),
-    ...(links?.length ? [heading(`Between the sides${of}`), events(links)] : []),
+    ...(times_s ? [heading(`${say("Where the time went")}${of}`), timeLine(spansOf({ times_s, cloud }), times_s.all)] : []),
+    ...(links?.length ? [heading(`${say("Between the sides")}${of}`), events(links)] : []),
   ];
 }
 
@@ -75,7 +80,7 @@ function course({ times_s, links, cloud }, name) {
 export function left(turn, record) {
   if (!record) return [];
   const rows = record.left ?? [];
-  if (!rows.length) return [made("p", { textContent: "Nothing left this device for this answer." })];
+  if (!rows.length) return [made("p", { textContent: say("Nothing left this device for this answer.") })];
   const told = rows.some((row) => row.class === "drafts") ? "drafts" : "targets"; // what tells the answer
   // The words of a class: each part's question with its own row, the answer with the first one.
   const wordsOf = (kind, earlier) => {
@@ -85,18 +90,18 @@ export function left(turn, record) {
   const whole = rows.reduce((sum, { bytes }) => sum + bytes, 0);
   const end = Math.max(...rows.map(({ to_s }) => to_s));
   const spans = rows.map((row, at) => ({
-    name: row.class,
+    name: say(row.class),
     from: row.from_s,
     to: row.to_s,
-    value: `${size(row.bytes)} in ${row.messages === 1 ? "1 message" : `${row.messages} messages`}`,
+    value: count(row.messages, "{size} in 1 message", "{size} in {number} messages", { size: size(row.bytes) }),
     more: meaningOf(row.class, wordsOf(row.class, rows.slice(0, at).filter((each) => each.class === row.class).length)),
   }));
-  const intro = `${size(whole)} left for this answer, counted before encryption. Time runs from the first byte to the last, ${seconds(end)} later.`;
+  const intro = say("{size} left for this answer, counted before encryption. Time runs from the first byte to the last, {time} later.", { size: size(whole), time: seconds(end) });
   return [made("p", { textContent: intro }), timeLine(spans, end)];
 }
 
 function meaningOf(kind, words) {
-  const meaning = made("p", { textContent: `${MEANINGS[kind] ?? "see docs/privacy.md"}.` });
+  const meaning = made("p", { textContent: `${say(MEANINGS[kind] ?? "see docs/privacy.md")}.` });
   return words ? [meaning, made("blockquote", { textContent: words })] : [meaning];
 }
 
@@ -125,7 +130,7 @@ function spansOf({ times_s, cloud }) {
 }
 
 function timeLine(spans, end) {
-  const list = made("ol", { className: "timeline", ariaLabel: "Time line" });
+  const list = made("ol", { className: "timeline", ariaLabel: say("Time line") });
   list.append(...spans.map((span) => rowOf(span, end)));
   return list;
 }
@@ -136,7 +141,7 @@ function rowOf({ name, from, to, value, more = [] }, end) {
   bar.style.marginLeft = `min(${part(from)}, 100% - 2px)`;
   bar.style.width = part(to - from);
   const shown = value ?? seconds(to - from);
-  return made("li", {}, made("span", { className: "name", textContent: name }), made("span", { className: "track" }, bar), made("span", { className: "value", textContent: shown }), ...more);
+  return made("li", {}, made("span", { className: "name", textContent: say(name) }), made("span", { className: "track" }, bar), made("span", { className: "value", textContent: shown }), ...more);
 }
 
 function events(links) {

@@ -3,6 +3,7 @@
 import { textOf } from "./answers.js";
 import { layout } from "./api.js";
 import { made } from "./dom.js";
+import { say } from "./words.js";
 
 const MARKS = /^ {0,3}(#{1,6} |[-*+] |\d+[.)] |```|~~~|> |\|)|\*\*|`[^`\n]+`|^\S.*\|.*\n[ |:-]+$/m;
 const TAGS = new Set("p h3 h4 h5 h6 ul ol li blockquote pre code hr br strong em s table thead tbody tr th td".split(" "));
@@ -18,7 +19,7 @@ class Formatted extends HTMLElement {
     const tree = await layout(textOf(answer)).catch(() => null);
     if (!tree) return false; // it is shown as it was written
     this.replaceChildren(...elements(tree));
-    for (const pre of this.querySelectorAll("pre")) Object.assign(pre, { tabIndex: 0, role: "region", ariaLabel: "Code" });
+    for (const pre of this.querySelectorAll("pre")) Object.assign(pre, { tabIndex: 0, role: "region", ariaLabel: say("Code") });
     for (const table of this.querySelectorAll("table")) scrolling(table);
     this.mark(answer);
     return true;
@@ -36,7 +37,7 @@ class Formatted extends HTMLElement {
       else {
         const word = node.splitText(found);
         node = nodes.currentNode = word.splitText(words.shift().length);
-        const mark = made("span", { className: "unsupported", title: "in no passage" });
+        const mark = made("span", { className: "unsupported", title: say("in no passage") });
         word.replaceWith(mark);
         mark.append(word);
       }
@@ -57,7 +58,7 @@ function elements(tree) {
 
 // A wide table scrolls by itself.
 function scrolling(table) {
-  const around = made("div", { className: "wide", tabIndex: 0, role: "region", ariaLabel: "Table" });
+  const around = made("div", { className: "wide", tabIndex: 0, role: "region", ariaLabel: say("Table") });
   table.replaceWith(around);
   around.append(table);
 }

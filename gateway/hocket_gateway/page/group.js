@@ -2,6 +2,7 @@
 // share. A picture, and the same in words beside it.
 
 import { made, percent } from "./dom.js";
+import { say } from "./words.js";
 
 const SVG = "http://www.w3.org/2000/svg"; // a name, which no browser asks for
 const WIDTH = 360;
@@ -13,16 +14,16 @@ class Group extends HTMLElement {
   show(devices) {
     this.hidden = devices.length === 0;
     if (this.hidden) return;
-    const list = made("ul", { ariaLabel: "Devices of the group" });
+    const list = made("ul", { ariaLabel: say("Devices of the group") });
     list.append(...devices.map((each) => made("li", { className: each.state, textContent: lineOf(each) })));
     this.replaceChildren(picture(devices), list);
   }
 }
 
 function lineOf({ name, state, why, share }) {
-  if (state === "answered") return `${name} answered, with ${percent(share)} of the answer`;
-  if (state === "drafted") return `${name} ${why}, with ${percent(share)} of the answer`;
-  return why ? `${name} ${why}` : `${name} was asked`;
+  if (state === "answered") return say("{name} answered, with {share} of the answer", { name, share: percent(share) });
+  if (state === "drafted") return say("{name} {why}, with {share} of the answer", { name, why, share: percent(share) });
+  return why ? `${name} ${why}` : say("{name} was asked", { name });
 }
 
 function picture(devices) {
@@ -40,7 +41,7 @@ function picture(devices) {
     drawn.append(way, node(OTHERS, y, state), label(OTHERS + 16, y + 4, name.slice(0, MOST_CHARS), "start"));
   });
   drawn.append(node(DEVICE, middle, "device"), node(CLOUD, middle, "cloud"));
-  drawn.append(label(DEVICE, middle + 24, "here"), label(CLOUD, middle + 24, "cloud"));
+  drawn.append(label(DEVICE, middle + 24, say("here")), label(CLOUD, middle + 24, say("cloud")));
   return drawn;
 }
 

@@ -4,13 +4,14 @@
 import { textOf } from "./answers.js";
 import { exported, matches, titleOf } from "./conversations.js";
 import { made, tell } from "./dom.js";
+import { language, say } from "./words.js";
 
 const NAME_CHARS = 60; // of an exported file
 
 class History extends HTMLElement {
   connectedCallback() {
-    this.words = made("input", { type: "search", placeholder: "Search conversations", oninput: () => this.list() });
-    this.search = named("Search conversations", this.words);
+    this.words = made("input", { type: "search", placeholder: say("Search conversations"), oninput: () => this.list() });
+    this.search = named(say("Search conversations"), this.words);
     this.found = made("div");
     this.append(this.search, this.found);
   }
@@ -23,18 +24,18 @@ class History extends HTMLElement {
 
   list() {
     const found = this.conversations.filter((each) => matches(each, this.words.value.trim(), textOf));
-    const list = made("ul", { ariaLabel: "Conversations" });
+    const list = made("ul", { ariaLabel: say("Conversations") });
     list.append(...found.map((each) => this.entry(each, each.id === this.current)));
-    const nothing = this.conversations.length ? "No conversation has these words." : "No conversations yet. They stay in this browser.";
+    const nothing = say(this.conversations.length ? "No conversation has these words." : "No conversations yet. They stay in this browser.");
     this.found.replaceChildren(found.length ? list : made("p", { textContent: nothing }));
   }
 
   entry(conversation, isCurrent) {
     const title = titleOf(conversation);
-    const when = new Date(conversation.at).toLocaleString();
+    const when = new Date(conversation.at).toLocaleString(language);
     const open = made("button", { type: "button", title: when, textContent: title, onclick: () => tell(this, "resume", conversation) });
     if (isCurrent) open.ariaCurrent = "true";
-    const act = (name, text, what, onclick) => made("button", { type: "button", className: name, title: what, ariaLabel: `${what} ${title}`, textContent: text, onclick });
+    const act = (name, text, what, onclick) => made("button", { type: "button", className: name, title: say(what), ariaLabel: `${say(what)} ${title}`, textContent: text, onclick });
     const row = made("li", {}, open);
     row.append(
       act("rename", "✎", "Rename", () => this.rename(row, conversation)),
@@ -52,7 +53,7 @@ class History extends HTMLElement {
       else if (event.key === "Escape") this.list();
     });
     field.addEventListener("blur", () => row.isConnected && this.list());
-    row.replaceChildren(named("Title", field));
+    row.replaceChildren(named(say("Title"), field));
     field.select();
   }
 }

@@ -2,6 +2,7 @@
 
 import { setKey } from "./api.js";
 import { made, tell } from "./dom.js";
+import { say } from "./words.js";
 
 class Key extends HTMLElement {
   connectedCallback() {
@@ -10,9 +11,9 @@ class Key extends HTMLElement {
     const form = made(
       "form",
       { onsubmit: (event) => this.onSubmit(event) },
-      made("label", { htmlFor: "key", textContent: "Key" }),
+      made("label", { htmlFor: "key", textContent: say("Key") }),
       this.field,
-      made("button", { type: "submit", textContent: "Use it" }),
+      made("button", { type: "submit", textContent: say("Use it") }),
       this.why,
     );
     this.append(form);

@@ -2,11 +2,12 @@
 
 import { cutLink } from "./api.js";
 import { made, tell } from "./dom.js";
+import { say } from "./words.js";
 
 class Link extends HTMLElement {
   connectedCallback() {
     this.button = made("button", { type: "button", role: "switch", onclick: () => this.turn() });
-    this.button.append(made("span", { className: "knob", ariaHidden: "true" }), "Cloud");
+    this.button.append(made("span", { className: "knob", ariaHidden: "true" }), say("Cloud"));
     this.why = made("span", { className: "error", role: "alert" });
     this.append(this.button, this.why);
   }
@@ -15,7 +16,7 @@ class Link extends HTMLElement {
   show(cut) {
     this.hidden = cut === null || cut === undefined;
     this.button.ariaChecked = String(!cut);
-    this.button.title = cut ? "The link is cut: this device answers alone. Reconnect" : "Cut the link to the cloud; this device then answers alone";
+    this.button.title = say(cut ? "The link is cut: this device answers alone. Reconnect" : "Cut the link to the cloud; this device then answers alone");
   }
 
   async turn() {

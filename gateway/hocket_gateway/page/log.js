@@ -2,14 +2,19 @@
 
 import { made } from "./dom.js";
 import "./turn.js";
+import "./welcome.js";
 
 const NEAR_PX = 80;
 
 class Log extends HTMLElement {
+  connectedCallback() {
+    this.welcome = made("hocket-welcome");
+  }
+
   // The turns of a conversation in the place of those before; what was looked at last is in sight.
   async show(turns) {
     const shown = turns.map((turn) => made("hocket-turn").show(turn));
-    this.replaceChildren(...shown);
+    this.replaceChildren(...(shown.length ? shown : [this.welcome]));
     this.toEnd();
     for (const turn of shown) await turn.end();
     this.toEnd();
@@ -17,6 +22,7 @@ class Log extends HTMLElement {
 
   add(turn) {
     const shown = made("hocket-turn").show(turn);
+    this.welcome.remove();
     this.append(shown);
     this.toEnd();
     return shown;
@@ -24,6 +30,11 @@ class Log extends HTMLElement {
 
   removeLast() {
     this.lastElementChild.remove();
+  }
+
+  // What there is to do, where nothing was asked yet.
+  greet(state, number) {
+    this.welcome.show(state, number);
   }
 
   // Once a frame, however many tokens come in one.

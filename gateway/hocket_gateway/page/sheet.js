@@ -1,16 +1,18 @@
-// A sheet beside the conversation: a document, opened at a passage, or the list of this device's documents.
+// A sheet beside the conversation: a document, opened at a passage, the list of this device's documents, or the settings.
 
 import { documentText, explanation } from "./api.js";
 import { made } from "./dom.js";
 import { left, why } from "./explanation.js";
 import { around } from "./passage.js";
+import "./settings.js";
 import "./shelf.js";
+import { say } from "./words.js";
 
 class Sheet extends HTMLElement {
   connectedCallback() {
     this.heading = made("h2", { id: "sheet-heading" });
     this.content = made("div", { className: "content", tabIndex: 0 });
-    const close = made("button", { type: "button", textContent: "Close", onclick: () => this.dialog.close() });
+    const close = made("button", { type: "button", textContent: say("Close"), onclick: () => this.dialog.close() });
     const head = made("div", { className: "head" }, this.heading, close);
     this.dialog = made("dialog", { "aria-labelledby": "sheet-heading" }, head, this.content);
     this.append(this.dialog);
@@ -23,18 +25,18 @@ class Sheet extends HTMLElement {
     const badge = made("span", { className: `badge ${source.side}`, textContent: source.device || source.side });
     this.content.append(made("p", {}, badge));
     if (source.side !== "device" || source.device) {
-      this.content.append(made("p", { textContent: "This document is on another machine; its text is not sent." }));
+      this.content.append(made("p", { textContent: say("This document is on another machine; its text is not sent.") }));
       return;
     }
     await this.showText(source.document, source.text);
   }
 
   openWhy(turn) {
-    return this.openRecord("Why this answer", turn, why);
+    return this.openRecord(say("Why this answer"), turn, why);
   }
 
   openLeft(turn) {
-    return this.openRecord("What the cloud saw", turn, left);
+    return this.openRecord(say("What the cloud saw"), turn, left);
   }
 
   async openRecord(title, turn, parts) {
@@ -52,10 +54,16 @@ class Sheet extends HTMLElement {
   }
 
   async openList() {
-    this.begin("Documents");
+    this.begin(say("Documents"));
     this.shelf = made("hocket-shelf");
     this.content.append(this.shelf);
     await this.orSayWhy(() => this.shelf.fill());
+  }
+
+  openSettings(leaves) {
+    this.begin(say("Settings"));
+    this.content.append(made("hocket-settings"));
+    this.content.lastChild.show(leaves);
   }
 
   // Files that were dropped somewhere on the page.
@@ -69,7 +77,7 @@ class Sheet extends HTMLElement {
     this.content.append(shown);
     await this.orSayWhy(async () => {
       const [before, found, after] = around(await documentText(name), passage);
-      if (passage && !found) shown.before(made("p", { textContent: "The document has changed. The passage was:" }));
+      if (passage && !found) shown.before(made("p", { textContent: say("The document has changed. The passage was:") }));
       const mark = made("mark", { textContent: found || passage });
       shown.replaceChildren(...(found ? [before, mark, after] : [mark, passage && "\n\n", before]));
       mark.scrollIntoView({ block: "center" });

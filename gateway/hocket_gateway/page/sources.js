@@ -1,6 +1,7 @@
 // The passages behind an answer, each with its share as a bar. Tells `open` with the source that is chosen.
 
 import { made, percent, tell } from "./dom.js";
+import { say } from "./words.js";
 
 class Sources extends HTMLElement {
   show(sources) {
@@ -13,7 +14,7 @@ class Sources extends HTMLElement {
 
   build(sources) {
     this.bars = [];
-    const list = made("ol", { ariaLabel: "Sources" });
+    const list = made("ol", { ariaLabel: say("Sources") });
     list.append(...sources.map((source) => made("li", {}, this.entry(source))));
     this.replaceChildren(list);
   }
@@ -25,7 +26,7 @@ class Sources extends HTMLElement {
     this.grow({ bar, share }, source);
     const parts = [
       made("span", { className: "name", title: source.title, textContent: source.name }),
-      made("span", { className: `badge ${source.side}`, textContent: source.device || source.side }),
+      made("span", { className: `badge ${source.side}`, textContent: source.device || say(source.side) }),
       made("span", { className: "track" }, bar),
       share,
     ];

@@ -2,6 +2,7 @@
 
 import { status } from "./api.js";
 import { made, percent, tell } from "./dom.js";
+import { say } from "./words.js";
 
 const EVERY_MS = 10_000;
 
@@ -25,7 +26,8 @@ class Strip extends HTMLElement {
       return found;
     } catch (error) {
       this.isLetIn = error.status !== 401;
-      this.show([["down", error.status === 401 ? "a key is needed" : "the gateway does not answer", error.message]]);
+      tell(this, "state", null);
+      this.show([["down", say(error.status === 401 ? "a key is needed" : "the gateway does not answer"), error.message]]);
       return null;
     }
   }
@@ -36,14 +38,14 @@ class Strip extends HTMLElement {
 }
 
 function partsOf(found) {
-  if (!found.running) return [["down", "the pair is not running", "hocket up"]];
+  if (!found.running) return [["down", say("the pair is not running"), "hocket up"]];
   const isUp = found.cloud?.startsWith("connected");
-  const line = isUp ? "cloud connected" : found.cut ? "the link is cut: this device answers alone" : "no cloud";
+  const line = say(isUp ? "cloud connected" : found.cut ? "the link is cut: this device answers alone" : "no cloud");
   const parts = [[isUp ? "up" : "down", line, found.cloud ?? ""]];
-  if (isUp && found.round_trip_s) parts.push(["", `${(1000 * found.round_trip_s).toFixed(1)} ms`, "round trip to the cloud"]);
-  const accepted = Object.entries(found.acceptance).map(([side, part]) => `${side} ${percent(part)}`);
-  if (accepted.length) parts.push(["", `accepted: ${accepted.join(", ")}`, "share of each side's drafts that was accepted, since the start"]);
-  if (found.model) parts.push(["model", found.model.split("/").at(-1), `the model of this device: ${found.model}`]);
+  if (isUp && found.round_trip_s) parts.push(["", `${(1000 * found.round_trip_s).toFixed(1)} ms`, say("round trip to the cloud")]);
+  const accepted = Object.entries(found.acceptance).map(([side, part]) => `${say(side)} ${percent(part)}`);
+  if (accepted.length) parts.push(["", say("accepted: {shares}", { shares: accepted.join(", ") }), say("share of each side's drafts that was accepted, since the start")]);
+  if (found.model) parts.push(["model", found.model.split("/").at(-1), say("the model of this device: {model}", { model: found.model })]);
   return parts;
 }
 

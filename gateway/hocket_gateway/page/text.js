@@ -3,6 +3,7 @@
 
 import { PROPOSED, lengthOf, pieces } from "./answers.js";
 import { made, percent } from "./dom.js";
+import { say } from "./words.js";
 
 const PORTION = 100; // tokens that are laid out at once
 const BLOCK = 100; // tokens at least before the end of a line ends a block, which is laid out by itself
@@ -67,7 +68,7 @@ function spanOf({ text, source, token, unsupported }, answer) {
     .sort(([one], [other]) => other - one)
     .slice(0, MOST);
   const from = shares.map(([share, name]) => `${percent(share)} ${name}`);
-  const title = [unsupported ? "in no passage" : "", PROPOSED[source], ...from].filter(Boolean).join("\n");
+  const title = [unsupported ? say("in no passage") : "", say(PROPOSED[source] ?? ""), ...from].filter(Boolean).join("\n");
   return made("span", { className: unsupported ? `${source} unsupported` : source, title, textContent: text });
 }
 

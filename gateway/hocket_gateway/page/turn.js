@@ -1,12 +1,13 @@
 // A question and its answer, with its notices, its finish, what left, and what can be done with it. Tells `again`, `edit`,
 // `anyway`, `alone` and `why` with the turn, and `left` likewise.
 
-import { PROPOSED, devicesOf, finishOf, gateLine, leftLine, liveSources, shown, textOf } from "./answers.js";
+import { PROPOSED, devicesOf, finishOf, gateLine, leftLine, liveSources, shown, textOf, wayLine } from "./answers.js";
 import { made, tell } from "./dom.js";
 import { hasMarkdown } from "./formatted.js";
 import "./group.js";
 import "./sources.js";
 import "./text.js";
+import { say } from "./words.js";
 
 const ALONE = "hocket-alone";
 
@@ -16,7 +17,7 @@ export class Turn extends HTMLElement {
     this.turn = turn;
     this.text = made("hocket-text", { className: "text" }).show(turn.answer);
     this.thought = made("p");
-    this.thoughts = made("details", { className: "thoughts", hidden: true }, made("summary", { textContent: "Thoughts" }), this.thought);
+    this.thoughts = made("details", { className: "thoughts", hidden: true }, made("summary", { textContent: say("Thoughts") }), this.thought);
     this.formatted = made("hocket-formatted", { className: "formatted", hidden: true });
     this.waiting = made("p", { className: "waiting", role: "status", hidden: true });
     this.notices = made("ul", { className: "notices" });
@@ -88,7 +89,7 @@ export class Turn extends HTMLElement {
     const { answer, model } = turn;
     const line = leftLine(model, answer);
     if (answer.left === null || !answer.id) return made("p", { className: "left", textContent: line });
-    return made("button", { type: "button", className: "left", title: "What the cloud saw, class by class", textContent: line, onclick: () => tell(this, "left", { turn }) });
+    return made("button", { type: "button", className: "left", title: say("What the cloud saw, class by class"), textContent: line, onclick: () => tell(this, "left", { turn }) });
   }
 
   toggle(button) {
@@ -98,15 +99,15 @@ export class Turn extends HTMLElement {
 
   actions(turn) {
     const act = (name, text, title) =>
-      made("button", { type: "button", className: name, textContent: text, title, onclick: () => tell(this, name, { turn }) });
+      made("button", { type: "button", className: name, textContent: say(text), title: say(title), onclick: () => tell(this, name, { turn }) });
     const { answer, model } = turn;
     return made(
       "div",
-      { className: "actions", role: "group", ariaLabel: "Actions for this answer" },
+      { className: "actions", role: "group", ariaLabel: say("Actions for this answer") },
       ...[
         answer.id && act("why", "Why?", "How it was decided, and where the time went"),
-        textOf(answer) && made("button", { type: "button", className: "copy", textContent: "Copy", title: "Copy the text of this answer", onclick: ({ target }) => copy(target, textOf(answer)) }),
-        this.formatted.hasChildNodes() && made("button", { type: "button", className: "written", ariaPressed: String(!this.text.hidden), textContent: "Tokens", title: "Show each token in the colour of who proposed it", onclick: ({ target }) => this.toggle(target) }),
+        textOf(answer) && made("button", { type: "button", className: "copy", textContent: say("Copy"), title: say("Copy the text of this answer"), onclick: ({ target }) => copy(target, textOf(answer)) }),
+        this.formatted.hasChildNodes() && made("button", { type: "button", className: "written", ariaPressed: String(!this.text.hidden), textContent: say("Tokens"), title: say("Show each token in the colour of who proposed it"), onclick: ({ target }) => this.toggle(target) }),
         answer.finish === "unknown" && act("anyway", "Answer anyway", "From what the models know, which may be invented"),
         act("again", "Ask again", "Replace this answer with a new one"),
         model !== ALONE && act("alone", "Without the cloud", "The same question, answered by this device alone"),
@@ -121,26 +122,26 @@ function details(answer, model) {
   const { routing, id } = answer;
   const lines = [
     answer.tokens.length && legend(answer),
-    routing && made("p", { className: "way", textContent: `Way: ${routing.way}; ${routing.why}.` }),
+    routing && made("p", { className: "way", textContent: wayLine(routing) }),
     routing?.gate && made("p", { className: "gate", textContent: gateLine(routing.gate) }),
     id && made("p", {}, `${model} · `, made("code", { textContent: `hocket explain ${id}` })),
   ].filter(Boolean);
-  return lines.length && made("details", { className: "details" }, made("summary", { textContent: "Details" }), ...lines);
+  return lines.length && made("details", { className: "details" }, made("summary", { textContent: say("Details") }), ...lines);
 }
 
 async function copy(button, text) {
   await navigator.clipboard.writeText(text);
-  button.textContent = "Copied";
+  button.textContent = say("Copied");
 }
 
 function legend(answer) {
-  const list = made("ul", { className: "legend", ariaLabel: "Tokens by who proposed them" });
+  const list = made("ul", { className: "legend", ariaLabel: say("Tokens by who proposed them") });
   for (const [source, meaning] of Object.entries(PROPOSED)) {
     const number = answer.tokens.filter(([, each]) => each === source).length;
-    if (number) list.append(made("li", { title: meaning }, made("span", { className: source, textContent: source }), ` ${number}`));
+    if (number) list.append(made("li", { title: say(meaning) }, made("span", { className: source, textContent: say(source) }), ` ${number}`));
   }
   if (answer.unsupported.length) {
-    const mark = made("span", { className: "unsupported", textContent: "in no passage" });
+    const mark = made("span", { className: "unsupported", textContent: say("in no passage") });
     list.append(made("li", {}, mark, ` ${answer.unsupported.length}`));
   }
   return list;

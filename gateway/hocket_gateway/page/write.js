@@ -2,6 +2,7 @@
 
 import { suggestions } from "./api.js";
 import { made } from "./dom.js";
+import { say } from "./words.js";
 
 const PAUSE_MS = 30; // behind the last key, so that a fast typist asks once
 const PLACE = "hocket-writing";
@@ -14,10 +15,10 @@ class Write extends HTMLElement {
     this.ghost = made("div", { className: "ghost", ariaHidden: "true" });
     this.line = made("p", { className: "offer", role: "status" });
     this.alone = made("input", { type: "checkbox", id: "write-alone", onchange: () => this.changed() });
-    const close = made("button", { type: "button", textContent: "Close", onclick: () => this.dialog.close() });
-    const head = made("div", { className: "head" }, made("h2", { id: "write-heading", textContent: "Write" }), close);
-    const label = made("label", { htmlFor: "writing", textContent: "Text: Tab accepts the grey suggestion, Esc rejects it" });
-    const alone = made("label", { htmlFor: "write-alone", textContent: "Without the cloud" });
+    const close = made("button", { type: "button", textContent: say("Close"), onclick: () => this.dialog.close() });
+    const head = made("div", { className: "head" }, made("h2", { id: "write-heading", textContent: say("Write") }), close);
+    const label = made("label", { htmlFor: "writing", textContent: say("Text: Tab accepts the grey suggestion, Esc rejects it") });
+    const alone = made("label", { htmlFor: "write-alone", textContent: say("Without the cloud") });
     const page = made("div", { className: "page" }, this.ghost, this.field);
     this.dialog = made("dialog", { className: "write", "aria-labelledby": "write-heading" }, head, label, page, this.line, made("div", { className: "choice" }, this.alone, alone));
     this.append(this.dialog);
@@ -81,7 +82,7 @@ class Write extends HTMLElement {
     const isAtEnd = this.at === this.field.value.length;
     this.ghost.replaceChildren(...(text && isAtEnd ? [made("span", { textContent: this.field.value }), made("em", { textContent: text })] : []));
     const from = [...new Set(sources.map(({ document }) => document))].join(", ");
-    this.line.textContent = text ? `Tab: ${text.trim()}${from ? ` (from ${from})` : ""}` : "";
+    this.line.textContent = text ? `Tab: ${text.trim()}${from && ` ${say("(from {documents})", { documents: from })}`}` : "";
     this.follow();
   }
 

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import browser as browsers
 import pytest
-from browser import Browser
+from browser import ENTER, Browser
 from paging import READY, opened
 from shelf import NOTE, Shelf, shelf, there
 from test_page_measured import violations
 
 from hocket_gateway.access import people
+from waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not browsers.IS_THERE, reason=browsers.WHY)]
 __all__ = ["shelf", "there"]  # fixtures
@@ -33,7 +34,7 @@ def page(shelf: Shelf, window: Browser) -> Iterator[Browser]:
 
 def listed(page: Browser) -> None:
     page.click("[data-does=documents]")
-    page.until("document.querySelector('.documents li')")
+    page.until("document.querySelector('.documents > *')")
 
 
 def test_files_are_added_by_the_button(shelf: Shelf, page: Browser, tmp_path: Path) -> None:
@@ -116,3 +117,57 @@ def test_a_key_that_may_not_add_sees_no_way_to(shelf: Shelf, page: Browser) -> N
     page.run(DROP, "dropped.md", NOTE.decode())
     page.until("document.querySelector('.sent .error')?.textContent.includes('may not send files')")
     page.complaints()
+
+
+def test_documents_are_found_by_name_and_kind(shelf: Shelf, page: Browser) -> None:
+    """Below their folders; a folder with nothing in it is not there."""
+    for name in ("garden/tank.md", "garden/seeds.txt", "boat/engine.txt"):
+        shelf.put(name, NOTE + name.encode())
+    listed(page)
+    folders = [Path(name).name for name in page.texts(".documents summary")]
+    assert [each.partition("\n")[0].split()[0] for each in folders] == ["boat/", "garden/"] or len(folders) == 2
+    page.type("#named", "GARDEN")
+    assert len(page.texts(".documents li")) == 2
+    page.type("#kind", "txt")
+    page.until("document.querySelectorAll('.documents li').length === 1")
+    assert "seeds.txt" in page.texts(".documents li")[0]
+    page.type("#named", " nothing")
+    page.until("document.querySelector('.documents p')")
+    assert page.texts(".documents") == ["No document has these words."]
+    assert violations(page) == []
+
+
+def test_a_folder_is_watched_and_let_go(shelf: Shelf, page: Browser, tmp_path: Path) -> None:
+    """A new file is read without a word; what is no folder is refused in one line."""
+    (tmp_path / "first.md").write_bytes(NOTE)
+    page.click("[data-does=documents]")
+    page.until("document.querySelector('#folder')")
+    page.type("#folder", f"{tmp_path}/none{ENTER}")
+    page.until("document.querySelector('hocket-folders .error').textContent.includes('is not a folder')")
+    page.run("document.querySelector('#folder').value = ''")
+    page.type("#folder", f"{tmp_path}{ENTER}")
+    page.until("document.querySelector('.folders li')")
+    assert page.texts("hocket-folders .error") == [""]
+    until(lambda: f"{tmp_path}/first.md" in shelf.names())
+    (tmp_path / "second.md").write_bytes(NOTE + b" And more.")
+    until(lambda: f"{tmp_path}/second.md" in shelf.names())
+    assert violations(page) == []
+    page.click(".folders button")
+    page.until("!document.querySelector('.folders li')")
+    assert shelf.ask("GET", "/watched").json() == {"folders": []}
+    page.complaints()
+
+
+def test_what_was_passed_over_is_listed_with_the_reason(shelf: Shelf, page: Browser, tmp_path: Path) -> None:
+    """Folded below the documents."""
+    (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.4 and no more")
+    (tmp_path / "tank.md").write_bytes(NOTE)
+    assert shelf.ask("PUT", f"/watched{tmp_path}").status_code == 200
+    until(lambda: f"{tmp_path}/tank.md" in shelf.names())
+    until(lambda: shelf.ask("GET", "/skipped").json()["skipped"] != [])
+    assert shelf.ask("DELETE", f"/watched{tmp_path}").status_code == 200
+    listed(page)
+    page.until("!document.querySelector('.passed').hidden")
+    page.click(".passed summary")
+    why = shelf.ask("GET", "/skipped").json()["skipped"][0]["why"]
+    assert page.texts(".passed li") == [f"broken.pdf\n{why}"]

@@ -201,6 +201,7 @@ def test_the_keyboard_reaches_everything_in_order(front: Served, window: Browser
         "History",
         "Documents (2)",
         "Write",
+        "Settings",
         "log",
         "left",
         "why",

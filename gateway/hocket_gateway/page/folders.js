@@ -1,0 +1,60 @@
+// The folders of this device that are read again at every change: added by their whole path, and let go of. Tells
+// `changed` when one was added.
+
+import { unwatchFolder, watchFolder, watchedFolders } from "./api.js";
+import { made, tell } from "./dom.js";
+import { count, say } from "./words.js";
+
+const STATES = { waiting: "waiting", reading: "being read", read: "read" };
+
+class Folders extends HTMLElement {
+  connectedCallback() {
+    this.hidden = true;
+    this.list = made("ul", { className: "folders" });
+    this.field = made("input", { id: "folder", placeholder: "/home/anna/notes", autocomplete: "off", spellcheck: false });
+    this.why = made("p", { className: "error", role: "alert" });
+    const label = made("label", { htmlFor: "folder", textContent: say("Watch a folder of this device") });
+    const form = made("form", { onsubmit: (event) => this.onSubmit(event) }, label, this.field, made("button", { type: "submit", textContent: say("Watch") }));
+    this.append(made("h3", { textContent: say("Watched folders") }), this.list, form, this.why);
+  }
+
+  async fill() {
+    await this.shown(watchedFolders);
+  }
+
+  onSubmit(event) {
+    event.preventDefault();
+    const path = this.field.value.trim();
+    if (path) this.watch(path);
+  }
+
+  async watch(path) {
+    await this.shown(() => watchFolder(path));
+    if (this.why.textContent) return;
+    this.field.value = "";
+    tell(this, "changed");
+  }
+
+  // The folders as a request gives them, or why it gives none.
+  async shown(request) {
+    try {
+      const folders = await request();
+      this.list.replaceChildren(...folders.map((each) => this.entry(each)));
+      this.why.textContent = "";
+    } catch (error) {
+      this.why.textContent = error.message;
+    }
+  }
+
+  entry({ folder, state, progress, failures, problem }) {
+    const parts = [say(STATES[state])];
+    if (state === "reading" && progress.of) parts.push(say("{done} of {all} passages", { done: progress.passages, all: progress.of }));
+    if (failures.length) parts.push(count(failures.length, "1 file could not be read", "{number} files could not be read"));
+    if (problem) parts.push(problem);
+    const stop = made("button", { type: "button", textContent: say("Stop watching"), ariaLabel: say("Stop watching {name}", { name: folder }), onclick: () => this.shown(() => unwatchFolder(folder)) });
+    const about = made("span", {}, folder, made("small", { textContent: parts.join("; "), title: failures.join("\n") }));
+    return made("li", {}, about, stop);
+  }
+}
+
+customElements.define("hocket-folders", Folders);

@@ -23,7 +23,7 @@ from .gateway import Gateway
 from .hocket_api import documents, overview, owning
 from .hocket_api.chat_page import ChatPage
 from .hocket_api.markdown import markdown
-from .hocket_api.mcp_tools import McpEndpoint
+from .hocket_api.mcp_endpoint import McpEndpoint
 from .http.refusals import Refusal
 from .http.slashes import Unslashed
 from .ollama_api import embed, listing, talk

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import httpx2
+from mcp_use import Use
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,18 @@ def calls_of(place: Place, question: str) -> Calls:
             call("POST", "/api/embeddings", json={"model": "hocket-embeddings", "prompt": question})
         ],
     }
+
+
+def uses_of(question: str, file: str) -> list[Use]:
+    """Of the resources and prompts of `/mcp`."""
+    uri = f"hocket://device/{quote(file, safe='')}"
+    return [
+        lambda client: client.list_resources(),
+        lambda client: client.list_resources(cursor="1"),
+        lambda client: client.read_resource(uri),
+        lambda client: client.get_prompt("summarize_document", {"name": file}),
+        lambda client: client.get_prompt("answer_from_documents", {"question": question}),
+    ]
 
 
 def tool_calls(question: str, file: str) -> dict[str, list[dict[str, object]]]:

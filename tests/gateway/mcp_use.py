@@ -9,6 +9,7 @@ from typing import Any
 import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
 
 from waiting import WAIT_S
 
@@ -16,16 +17,22 @@ Use = Callable[[Client], Awaitable[Any]]
 
 
 def used(url: str, use: Use, key: str = "") -> Any:
-    """What `use` makes of a connected client."""
+    """What `use` makes of a connected client. Raises MCPError, out of the groups that it comes in."""
 
     async def connected() -> Any:
         headers = {"authorization": f"Bearer {key}"} if key else {}
         async with httpx2.AsyncClient(headers=headers, timeout=WAIT_S) as http:
             transport = streamable_http_client(f"{url}/mcp", http_client=http)
             async with Client(transport) as client:
-                return await use(client)
+                try:
+                    return await use(client)
+                except MCPError as error:
+                    return error
 
-    return asyncio.run(connected())
+    found = asyncio.run(connected())
+    if isinstance(found, MCPError):
+        raise found
+    return found
 
 
 def called(url: str, tool: str, key: str = "", **arguments: object) -> Any:

@@ -17,9 +17,10 @@ from typing import Any
 
 import httpx2
 import pytest
-from every_call import Place, calls_of, tool_calls
+from every_call import Place, calls_of, tool_calls, uses_of
 from harness import pair
-from mcp_use import called, tools
+from mcp.shared.exceptions import MCPError
+from mcp_use import Use, called, tools, used
 from serving import gateway
 
 from hocket_daemon.privacy.egress import EgressSettings
@@ -131,6 +132,14 @@ def seen(response: httpx2.Response) -> list[str]:
     return [canary for canary in CANARIES if canary in told and canary not in asked]
 
 
+def told_by(house: House, use: Use, key: str) -> str:
+    """What a resource or a prompt tells, or its refusal."""
+    try:
+        return str(used(house.url, use, house.keys[key]))
+    except MCPError as error:
+        return str(error)
+
+
 def test_every_operation_and_tool_is_tried(house: House) -> None:
     assert set(calls_of(house.place, QUESTION)) == {(each.method, each.path) for each in OPERATIONS}
     assert set(tool_calls(QUESTION, house.place.file)) == set(tools(house.url, house.keys["guest"]))
@@ -150,6 +159,10 @@ def test_a_guests_tools_show_nothing_private(house: House) -> None:
         for arguments in asked:
             told = str(called(house.url, tool, house.keys["guest"], **arguments))
             assert [canary for canary in CANARIES if canary in told] == []
+    for at, use in enumerate(uses_of(QUESTION, house.place.file)):
+        told = told_by(house, use, "guest")
+        hidden = CANARIES if at < 2 else (WORD, TOLD)  # a refusal repeats the name that was asked for
+        assert [canary for canary in hidden if canary in told] == []
 
 
 @pytest.mark.slow
@@ -170,6 +183,8 @@ def test_the_owner_is_shown_it(house: House) -> None:
     for tool in ("ask", "search", "fetch", "documents"):
         told = str(called(house.url, tool, house.keys["owner"], **tool_calls(QUESTION, house.place.file)[tool][0]))
         assert [canary for canary in CANARIES if canary in told]
+    for use in uses_of(QUESTION, house.place.file)[:4:2]:
+        assert [canary for canary in CANARIES if canary in told_by(house, use, "owner")]
 
 
 def test_what_there_is_and_what_there_is_not_look_alike(house: House) -> None:
@@ -194,6 +209,8 @@ def test_what_is_asked_alone_is_in_no_frame(house: House) -> None:
     for tool, asked in tool_calls(told, house.place.file).items():
         for arguments in asked:
             called(house.url, tool, house.keys["alone"], **arguments)
+    for use in uses_of(told, house.place.file):
+        told_by(house, use, "alone")
     public = [{"role": "user", "content": "mirabelle kala?"}]
     house.send("POST", "/v1/chat/completions", "owner", json={"model": "hocket", "messages": public})
     frames = house.frames()

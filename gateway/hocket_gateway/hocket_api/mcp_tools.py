@@ -1,7 +1,6 @@
-"""The path `/mcp`: device and cloud as tools of the Model Context Protocol, by its official SDK.
+"""Tools of the Model Context Protocol: ask, search, fetch, documents and status.
 
-The tools are ask, search, fetch, documents and status. Hosts that research by themselves expect search and fetch, and
-`results` of the one that the other takes.
+Hosts that research by themselves expect search and fetch, and `results` of the one that the other takes.
 """
 
 from __future__ import annotations
@@ -11,14 +10,11 @@ from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
-from mcp.server import MCPServer
+from mcp.server.context import ServerRequestContext
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import Field
 from starlette.requests import Request
-from starlette.types import Message, Receive, Scope, Send
 
 from hocket_bus import as_json
 from hocket_bus.errors import HocketError
@@ -29,15 +25,9 @@ from ..access.people import Person
 from ..answers.citations import document_url
 from ..answers.ways import WAYS, way_named
 from ..gateway import Gateway
-from ..http.body import whole_body
 from ..http.refusals import Refusal
 from .documents import pages
 
-INSTRUCTIONS = (
-    "hocket answers questions from the private documents of this device and the public ones of a cloud. Use `ask` for "
-    "an answer with its sources, `search` for passages of the device only and `fetch` for a whole document; these two "
-    "send nothing to the cloud."
-)
 ALONE = next(way.id for way in WAYS if way.alone)
 MAX_PASSAGES = 32
 MAX_CHARS = 200_000  # of a document, as one result
@@ -52,35 +42,9 @@ DocumentName = Annotated[str, Field(description="The id of a result of `search`:
 Offset = Annotated[int, Field(ge=0, description="How many documents to pass over.")]
 
 
-class McpEndpoint:
-    """The path as an ASGI application; `manager.run()` surrounds all its requests."""
-
-    def __init__(self, max_body_bytes: int) -> None:
-        server = MCPServer("hocket", instructions=INSTRUCTIONS)
-        for tool in (ask, search, fetch, documents, status):
-            server.add_tool(tool)
-        self._max_body_bytes = max_body_bytes
-        server.streamable_http_app(
-            stateless_http=True,  # nothing of a person's is kept between two requests
-            max_request_body_size=max_body_bytes,
-            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # guard.py does that
-        )
-        self.manager: StreamableHTTPSessionManager = server.session_manager
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request to the SDK once its body is whole: the SDK would wait for it for ever. Raises Refusal."""
-        body = await whole_body(Request(scope, receive), self._max_body_bytes)
-        parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-        async def replay() -> Message:
-            return parts.pop() if parts else await receive()
-
-        await self.manager.handle_request(scope, replay, send)
-
-
 async def ask(question: Question, context: Context[Any], model: Model = "") -> dict[str, Any]:
     """Ask device and cloud a question; the answer comes with the passages that it was made of."""
-    request, gateway, person = _asking(context)
+    request, gateway, person = asking(context)
     options: Options = {"messages": [{"role": "user", "content": question}]}
     with _tool_errors():
         way = way_named(model or (ALONE if person.alone_only else WAYS[0].id), alone_only=person.alone_only)
@@ -96,7 +60,7 @@ async def ask(question: Question, context: Context[Any], model: Model = "") -> d
 
 async def search(query: Words, context: Context[Any], passages: Number = 5) -> dict[str, Any]:
     """Find passages of this device's documents, the best first. Nothing leaves the device."""
-    request, gateway, person = _asking(context)
+    request, gateway, person = asking(context)
     with _tool_errors():
         async with gateway.turns.turn(person.account):
             found = await gateway.documents.search(query, passages, person.folders)
@@ -110,18 +74,24 @@ async def search(query: Words, context: Context[Any], passages: Number = 5) -> d
 
 async def fetch(id: DocumentName, context: Context[Any]) -> dict[str, Any]:
     """Read a document of this device as text, by the id that `search` gives."""
-    request, gateway, person = _asking(context)
+    request, gateway, person = asking(context)
     with _tool_errors():
-        if not person.may_read(id):
-            raise Refusal(403, "this key may not read that document", "search for another one", "not_allowed")
-        text = ""
-        async with aclosing(pages(gateway, person, id)) as showing:
-            async for page in showing:
-                text += page
-                if len(text) > MAX_CHARS:
-                    break
+        text, is_whole = await document_text(gateway, person, id)
     about = {"id": id, "title": Path(id).name, "url": document_url(_base(request), id)}
-    return _result({**about, "text": text[:MAX_CHARS], "metadata": {"is_whole": len(text) <= MAX_CHARS}})
+    return _result({**about, "text": text, "metadata": {"is_whole": is_whole}})
+
+
+async def document_text(gateway: Gateway, person: Person, name: str) -> tuple[str, bool]:
+    """Return at most MAX_CHARS of a document's text, and whether that is all of it. Raises Refusal, HocketError."""
+    if not person.may_read(name):
+        raise Refusal(403, "this key may not read that document", "search for another one", "not_allowed")
+    text = ""
+    async with aclosing(pages(gateway, person, name)) as showing:
+        async for page in showing:
+            text += page
+            if len(text) > MAX_CHARS:
+                break
+    return text[:MAX_CHARS], len(text) <= MAX_CHARS
 
 
 def _passage(found: Passage) -> dict[str, object]:
@@ -132,7 +102,7 @@ def _passage(found: Passage) -> dict[str, object]:
 
 async def documents(context: Context[Any], offset: Offset = 0) -> dict[str, Any]:
     """List the documents of this device by name."""
-    _, gateway, person = _asking(context)
+    _, gateway, person = asking(context)
     with _tool_errors():
         listed, following = await gateway.listed(person, offset)
     return _result({"documents": [each.name for each in listed], "next": following})
@@ -140,7 +110,7 @@ async def documents(context: Context[Any], offset: Offset = 0) -> dict[str, Any]
 
 async def status(context: Context[Any]) -> dict[str, Any]:
     """Tell which model answers, and whether the cloud is connected."""
-    _, gateway, _ = _asking(context)
+    _, gateway, _ = asking(context)
     return _result(await gateway.behind())
 
 
@@ -163,7 +133,11 @@ def _base(request: Request) -> str:
     return str(request.base_url).rstrip("/")
 
 
-def _asking(context: Context[Any]) -> tuple[Request, Gateway, Person]:
-    request = context.request_context.request
+def asking(context: Context[Any] | ServerRequestContext[Any, Any]) -> tuple[Request, Gateway, Person]:
+    """Return the HTTP request behind a call, its gateway, and who asks."""
+    request = context.request_context.request if isinstance(context, Context) else context.request
     assert isinstance(request, Request)
     return request, request.app.state.gateway, request.state.person
+
+
+TOOLS = (ask, search, fetch, documents, status)

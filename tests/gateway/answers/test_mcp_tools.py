@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import msgspec
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.shared.exceptions import MCPError
 from mcp_use import called, tools, used
-from serving import Served, served
+from serving import QuotingRetrieval, Served, served
 
+from hocket_bus.messages import Documents
 from hocket_gateway.access import people
 from hocket_lab.link.tap import messages
 from ports import free_port
@@ -95,6 +98,60 @@ def test_a_program_that_starts_its_servers_gets_the_same_tools(front: Served, tm
     assert "hocket up --serve" in ended.stderr
 
 
+def test_documents_are_resources(front: Served) -> None:
+    """As text, by a URI that has their whole name; what is none, and a cursor that is none, is told in one line."""
+    listed = used(front.url, lambda client: client.list_resources()).resources
+    assert [(each.name, str(each.uri)) for each in listed] == [
+        ("device-0", "hocket://device/device-0"),
+        ("letters/a", "hocket://device/letters%2Fa"),
+    ]
+    (read,) = used(front.url, lambda client: client.read_resource(listed[0].uri)).contents
+    assert (read.text, read.mime_type) == ("<script>", "text/plain")
+    (template,) = used(front.url, lambda client: client.list_resource_templates()).resource_templates
+    assert template.uri_template == "hocket://device/{name}"
+    for uri in ("hocket://device/none", "hocket://device/%2Fetc%2Fpasswd", "hocket://cloud/device-0"):
+        with pytest.raises(MCPError) as refused:
+            used(front.url, lambda client, uri=uri: client.read_resource(uri))
+        assert len(str(refused.value).splitlines()) == 1
+    with pytest.raises(MCPError, match="cursor"):
+        used(front.url, lambda client: client.list_resources(cursor="x"))
+
+
+def test_resources_come_in_pages(front: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each page tells where the next begins, and the last one nothing."""
+    stored = front.retrieval
+
+    def one_at_a_time(asked: object) -> object:
+        answer = QuotingRetrieval.stored(stored, asked)  # type: ignore[arg-type]
+        if not isinstance(answer, Documents):
+            return answer
+        at = asked.offset  # type: ignore[attr-defined]
+        return msgspec.structs.replace(answer, documents=answer.documents[at : at + 1])
+
+    monkeypatch.setattr(stored, "stored", one_at_a_time)
+    first = used(front.url, lambda client: client.list_resources())
+    second = used(front.url, lambda client: client.list_resources(cursor=first.next_cursor))
+    assert [each.name for page in (first, second) for each in page.resources] == ["device-0", "letters/a"]
+    assert (first.next_cursor, second.next_cursor) == ("1", None)
+
+
+def test_prompts_begin_what_hosts_offer_as_commands(front: Served) -> None:
+    """One with a question, one with a document's text; a document that is none is told."""
+    found = {each.name: each for each in used(front.url, lambda client: client.list_prompts()).prompts}
+    assert {name: [each.name for each in found[name].arguments] for name in found} == {
+        "answer_from_documents": ["question"],
+        "summarize_document": ["name"],
+    }
+    assert all(each.description for each in found.values())
+    asked = used(front.url, lambda client: client.get_prompt("answer_from_documents", {"question": "Which berth?"}))
+    assert asked.messages[0].content.text.startswith("Which berth?")
+    summed = used(front.url, lambda client: client.get_prompt("summarize_document", {"name": "device-0"}))
+    assert summed.messages[0].content.resource.text == "<script>"
+    assert "Summarize" in summed.messages[1].content.text
+    with pytest.raises(MCPError, match="no such document"):
+        used(front.url, lambda client: client.get_prompt("summarize_document", {"name": "none"}))
+
+
 def test_documents_and_status_are_listed(front: Served) -> None:
     assert called(front.url, "documents").structured_content == {"documents": ["device-0", "letters/a"], "next": None}
     assert called(front.url, "status").structured_content["model"]
@@ -114,6 +171,14 @@ def test_rights_are_those_of_the_key(front: Served) -> None:
         called(front.url, "search", key, query="kala")
         assert front.retrieval.searched[-1].within == ["letters"]
         assert called(front.url, "documents", key).structured_content["documents"] == ["letters/a"]
+        listed = used(front.url, lambda client: client.list_resources(), key).resources
+        assert [each.name for each in listed] == ["letters/a"]
+        for use in (
+            lambda client: client.read_resource("hocket://device/device-0"),
+            lambda client: client.get_prompt("summarize_document", {"name": "device-0"}),
+        ):
+            with pytest.raises(MCPError, match="may not read"):
+                used(front.url, use, key)
     finally:
         front.people.unlink()
 

@@ -1,0 +1,47 @@
+"""The path `/mcp`: device and cloud for hosts of the Model Context Protocol, by its official SDK."""
+
+from __future__ import annotations
+
+from mcp.server import MCPServer
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.requests import Request
+from starlette.types import Message, Receive, Scope, Send
+
+from ..http.body import whole_body
+from .mcp_resources import add_prompts, add_resources
+from .mcp_tools import TOOLS
+
+INSTRUCTIONS = (
+    "hocket answers questions from the private documents of this device and the public ones of a cloud. Use `ask` for "
+    "an answer with its sources, `search` for passages of the device only and `fetch` for a whole document; these two "
+    "send nothing to the cloud. The device's documents are also resources."
+)
+
+
+class McpEndpoint:
+    """The path as an ASGI application; `manager.run()` surrounds all its requests."""
+
+    def __init__(self, max_body_bytes: int) -> None:
+        server = MCPServer("hocket", instructions=INSTRUCTIONS)
+        for tool in TOOLS:
+            server.add_tool(tool)
+        add_resources(server)
+        add_prompts(server)
+        self._max_body_bytes = max_body_bytes
+        server.streamable_http_app(
+            stateless_http=True,  # nothing of a person's is kept between two requests
+            max_request_body_size=max_body_bytes,
+            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # guard.py does that
+        )
+        self.manager: StreamableHTTPSessionManager = server.session_manager
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request to the SDK once its body is whole: the SDK would wait for it for ever. Raises Refusal."""
+        body = await whole_body(Request(scope, receive), self._max_body_bytes)
+        parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def replay() -> Message:
+            return parts.pop() if parts else await receive()
+
+        await self.manager.handle_request(scope, replay, send)

@@ -49,7 +49,7 @@ class App extends HTMLElement {
       key: () => this.connect(),
       resume: (conversation) => this.resume(conversation),
       forget: (id) => this.forget(id),
-      rename: ({ conversation, title }) => this.rename(conversation, title),
+      amend: ({ conversation, changes }) => this.amend(conversation, changes),
     };
     for (const [name, act] of Object.entries(acts)) this.addEventListener(name, (event) => act(event.detail));
     const buttons = {
@@ -135,10 +135,9 @@ class App extends HTMLElement {
     else this.showHistory();
   }
 
-  rename(conversation, title) {
-    const renamed = conversation.id === this.conversation.id ? this.conversation : conversation;
-    renamed.title = title;
-    put(renamed);
+  amend(conversation, changes) {
+    const amended = conversation.id === this.conversation.id ? this.conversation : conversation;
+    put(Object.assign(amended, changes));
     this.showHistory();
   }
 

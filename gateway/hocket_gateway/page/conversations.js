@@ -1,5 +1,5 @@
-// Conversations in this browser's storage, the newest first: {id, at, title, turns: [{question, model, answer}]}; without
-// a title the first question is it.
+// Conversations in this browser's storage, the pinned ones first, then the newest: {id, at, title, pinned, turns:
+// [{question, model, answer}]}; without a title the first question is it.
 
 import { say } from "./words.js";
 
@@ -31,7 +31,7 @@ export function remove(gone) {
 }
 
 function save(conversations) {
-  conversations.sort((one, other) => other.at - one.at);
+  conversations.sort((one, other) => Boolean(other.pinned) - Boolean(one.pinned) || other.at - one.at);
   for (let number = conversations.length; number >= 0; number -= 1) {
     try {
       localStorage.setItem(PLACE, JSON.stringify(conversations.slice(0, number)));
@@ -49,13 +49,27 @@ export function matches(conversation, words, textOf) {
   return words.toLowerCase().split(/\s+/).every((word) => all.includes(word));
 }
 
-// A conversation as Markdown, with the sources of each answer.
-export function exported(conversation, textOf) {
+// By the suffix of the file: a name, a type, and what writes a conversation with the sources of each answer.
+export const FORMATS = {
+  md: { name: "Markdown", type: "text/markdown", write: asMarkdown },
+  json: { name: "JSON", type: "application/json", write: asJson },
+};
+
+function asMarkdown(conversation, textOf) {
   const turns = conversation.turns.map(({ question, answer }) => {
     const sources = (answer.sources ?? []).map(({ title }) => `- ${title}`);
     return [`## ${question}`, textOf(answer), sources.length ? `${say("Sources")}:\n\n${sources.join("\n")}` : ""].filter(Boolean).join("\n\n");
   });
   return [`# ${titleOf(conversation)}`, ...turns].join("\n\n") + "\n";
+}
+
+function asJson(conversation, textOf) {
+  const turns = conversation.turns.map(({ question, model, answer }) => {
+    const sources = (answer.sources ?? []).map(({ side, document, ordinal, title, share, text }) => ({ side, document, ordinal, title, share, text }));
+    const { id, finish, notices } = answer;
+    return { question, model, answer: textOf(answer), id, finish, notices, sources };
+  });
+  return `${JSON.stringify({ title: titleOf(conversation), at: new Date(conversation.at).toISOString(), turns }, null, 2)}\n`;
 }
 
 // The whole conversation as the API takes it; a question without a word of an answer is left out.

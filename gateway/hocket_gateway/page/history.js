@@ -1,8 +1,8 @@
 // The conversations of this browser, of which those that have the words of a search are shown. Tells `resume` with one,
-// `rename` with one and its title, and `forget` with the id of one.
+// `amend` with one and what of it is another, and `forget` with the id of one.
 
 import { textOf } from "./answers.js";
-import { exported, matches, titleOf } from "./conversations.js";
+import { FORMATS, matches, titleOf } from "./conversations.js";
 import { made, tell } from "./dom.js";
 import { language, say } from "./words.js";
 
@@ -35,21 +35,34 @@ class History extends HTMLElement {
     const when = new Date(conversation.at).toLocaleString(language);
     const open = made("button", { type: "button", title: when, textContent: title, onclick: () => tell(this, "resume", conversation) });
     if (isCurrent) open.ariaCurrent = "true";
-    const act = (name, text, what, onclick) => made("button", { type: "button", className: name, title: say(what), ariaLabel: `${say(what)} ${title}`, textContent: text, onclick });
-    const row = made("li", {}, open);
-    row.append(
-      act("rename", "✎", "Rename", () => this.rename(row, conversation)),
-      act("export", "⤓", "Export", () => download(conversation)),
-      act("remove", "×", "Delete", () => tell(this, "forget", conversation.id)),
-    );
+    if (conversation.pinned) open.prepend(made("span", { className: "pin", title: say("Pinned"), textContent: "★ " }));
+    const actions = made("div", { className: "actions", role: "group", ariaLabel: say("Actions for {title}", { title }), hidden: true });
+    const more = made("button", { type: "button", className: "more", ariaLabel: say("Actions for {title}", { title }), ariaExpanded: "false", textContent: "⋯" });
+    more.addEventListener("click", () => {
+      actions.hidden = !actions.hidden;
+      more.ariaExpanded = String(!actions.hidden);
+    });
+    const row = made("li", {}, open, more, actions);
+    actions.append(...this.acts(row, conversation));
     return row;
+  }
+
+  acts(row, conversation) {
+    const act = (name, text, onclick) => made("button", { type: "button", className: name, textContent: text, onclick });
+    const { id, pinned } = conversation;
+    return [
+      act("pin", pinned ? say("Unpin") : say("Pin"), () => tell(this, "amend", { conversation, changes: { pinned: !pinned } })),
+      act("rename", say("Rename"), () => this.rename(row, conversation)),
+      ...Object.keys(FORMATS).map((kind) => act(kind, say("Save as {name}", { name: FORMATS[kind].name }), () => download(conversation, kind))),
+      act("remove", say("Delete"), () => tell(this, "forget", id)),
+    ];
   }
 
   // A field in the place of the title; Enter takes it, Esc or leaving it does not.
   rename(row, conversation) {
     const field = made("input", { value: titleOf(conversation) });
     field.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") tell(this, "rename", { conversation, title: field.value.trim() });
+      if (event.key === "Enter") tell(this, "amend", { conversation, changes: { title: field.value.trim() } });
       else if (event.key === "Escape") this.list();
     });
     field.addEventListener("blur", () => row.isConnected && this.list());
@@ -64,10 +77,11 @@ function named(name, field) {
 }
 
 // As a file of the browser's downloads.
-function download(conversation) {
-  const url = URL.createObjectURL(new Blob([exported(conversation, textOf)], { type: "text/markdown" }));
+function download(conversation, kind) {
+  const { type, write } = FORMATS[kind];
+  const url = URL.createObjectURL(new Blob([write(conversation, textOf)], { type }));
   const name = titleOf(conversation).slice(0, NAME_CHARS).replace(/[^\p{L}\p{N} _-]/gu, "").trim();
-  made("a", { href: url, download: `${name || "conversation"}.md` }).click();
+  made("a", { href: url, download: `${name || "conversation"}.${kind}` }).click();
   setTimeout(() => URL.revokeObjectURL(url));
 }
 

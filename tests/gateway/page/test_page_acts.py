@@ -13,6 +13,7 @@ from browser import ENTER, ESCAPE, Browser
 from family import family
 from paging import OVER, QUESTION, READY, TEXT, ask, opened
 from serving import TOKENS, Served, gateway, served
+from test_page_measured import violations
 
 from hocket_gateway.access import people
 from hocket_gateway.settings import ServeSettings
@@ -265,25 +266,53 @@ def test_what_was_not_found_is_answered_anyway_in_one_click(page: Browser) -> No
 
 
 def test_conversations_are_searched_renamed_and_exported(page: Browser) -> None:
-    """By words of questions, answers and titles; a title stays in this browser; the file is Markdown."""
+    """By words of questions, answers and titles; a title stays in this browser; the file is Markdown, or JSON."""
     for question in ("kala herons?", "mira boats?"):
         page.click("[data-does=new]")
         ask(page, question)
     page.click("[data-does=history]")
-    titles = "hocket-history li button:first-child"
+    titles = "hocket-history li > button:first-child"
     assert page.texts(titles) == ["mira boats?", "kala herons?"]
     page.type("hocket-history input", "HERONS")
     assert page.texts(titles) == ["kala herons?"]
+    page.click("hocket-history .more")
     page.click("hocket-history .rename")
     page.type("hocket-history li input", "Birds" + ENTER)
     assert page.texts(titles) == ["Birds"]
     page.run("URL.createObjectURL = (blob) => { window.saved = blob.text(); return '#'; }")
     page.run("HTMLAnchorElement.prototype.click = function () { window.named = this.download; }")
-    page.click("hocket-history .export")
+    page.click("hocket-history .more")
+    page.click("hocket-history .md")
     assert page.run("return window.named") == "Birds.md"
     lines = page.run("return window.saved").splitlines()
     assert lines[:3] == ["# Birds", "", "## kala herons?"]
     assert any(line.startswith("- device-") for line in lines)
+    page.click("hocket-history .json")
+    assert page.run("return window.named") == "Birds.json"
+    saved = json.loads(page.run("return window.saved"))
+    (turn,) = saved["turns"]
+    assert (saved["title"], turn["question"]) == ("Birds", "kala herons?")
+    assert turn["answer"] in page.run("return window.saved")
+    assert {"device", "cloud"} == {source["side"] for source in turn["sources"]}
+
+
+def test_a_pinned_conversation_stays_at_the_top(page: Browser) -> None:
+    """Whichever is newer, and until it is let go."""
+    titles = "hocket-history li > button:first-child"
+    for question in ("kala?", "mira?"):
+        page.click("[data-does=new]")
+        ask(page, question)
+    page.click("[data-does=history]")
+    page.click("hocket-history li:nth-child(2) .more")
+    page.click("hocket-history li:nth-child(2) .pin")
+    assert page.texts(titles) == ["★ kala?", "mira?"]
+    page.click("[data-does=new]")
+    ask(page, "duno?")
+    assert page.texts(titles) == ["★ kala?", "duno?", "mira?"]
+    assert violations(page) == []
+    page.click("hocket-history .more")
+    page.click("hocket-history li:first-child .actions .pin")
+    assert page.texts(titles) == ["duno?", "mira?", "kala?"]
 
 
 def test_an_earlier_question_is_changed_in_a_conversation_of_its_own(page: Browser) -> None:

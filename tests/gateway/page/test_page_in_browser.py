@@ -168,11 +168,12 @@ def test_a_conversation_stays_until_it_is_deleted(page: Browser) -> None:
     page.until(READY)
     assert page.texts("hocket-turn") == []
     page.click("[data-does=history]")
-    assert page.texts("hocket-history li button:first-child") == [QUESTION]
+    assert page.texts("hocket-history li > button:first-child") == [QUESTION]
     page.click("hocket-history li button")
     assert page.texts("hocket-turn") == shown
     page.click("[data-does=new]")
     assert page.texts("hocket-turn") == []
+    page.click("hocket-history .more")
     page.click("hocket-history .remove")
     assert page.run("return localStorage.getItem('hocket-conversations')") == "[]"
 

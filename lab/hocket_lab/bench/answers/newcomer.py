@@ -34,6 +34,7 @@ class Settings:
     """Settings of the benchmark; results of runs with other settings are never mixed in."""
 
     model: Annotated[str, Option("Both sides' model: a published name, a folder or a .gguf file.")] = AUTO
+    cloud: Annotated[str, Option("The cloud's model, where it is another one.")] = ""
     seeds: Annotated[int, Option("Seeds at the temperature, beside the greedy answer.", min=0)] = 3
     temperature: Annotated[float, Option("Of the answers that are drawn.", min=0)] = 0.7
     contrast: Annotated[float, Option("How strongly passages are set against the question.", min=0)] = CONTRASTED
@@ -66,7 +67,10 @@ def run(settings: Settings, json_path: Path | None) -> bool:
 
 def _measure(report: Report, data: dict[str, Any], arm: str, drawn: Sequence[str], settings: Settings) -> None:
     contrast = settings.contrast if arm == NOW else 0.0
-    tables: Mapping[Side, Tables] = {"device": {"aggregation": {"contrast": contrast}}}
+    tables: Mapping[Side, Tables] = {
+        "device": {"aggregation": {"contrast": contrast}},
+        "cloud": {"model": {"name": settings.cloud or settings.model}},
+    }
     with bench_pair(model={"name": settings.model}, sides=tables) as pair, pair.client("device") as client:
         for side in SIDES:
             pair.ingest(side, {document["name"]: document["text"] for document in data[side]})

@@ -35,7 +35,7 @@ class History extends HTMLElement {
     const when = new Date(conversation.at).toLocaleString(language);
     const open = made("button", { type: "button", title: when, textContent: title, onclick: () => tell(this, "resume", conversation) });
     if (isCurrent) open.ariaCurrent = "true";
-    if (conversation.pinned) open.prepend(made("span", { className: "pin", title: say("Pinned"), textContent: "★ " }));
+    if (conversation.pinned) open.prepend(made("span", { className: "star", title: say("Pinned"), textContent: "★ " }));
     const actions = made("div", { className: "actions", role: "group", ariaLabel: say("Actions for {title}", { title }), hidden: true });
     const more = made("button", { type: "button", className: "more", ariaLabel: say("Actions for {title}", { title }), ariaExpanded: "false", textContent: "⋯" });
     more.addEventListener("click", () => {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -11,11 +12,14 @@ from hocket_bus.messages import AggregationOutcome, Method, Ready, Side
 
 from ..serving.mode import Facts, question_of
 from ..serving.records.sources import PeerSources, by_token, sourced
+from ..serving.session_account import SessionAccount
 from ..serving.stream.reply import Reply, Sourced
 from .drafter import Drafter
 from .exchange.session_terms import Confirmed
 from .partner import Action, GiveUp, GoAlone, Join, Leave, Rejoin, Warn
 
+MIN_CHARGE = 0.1  # bits of a word that is named: less would name nearly all
+END = "(the end)"  # in place of a word, where the answer ends
 MAX_EVENTS = 200  # of the link that are kept; a link that breaks all the time breaks alike
 _NAMES: dict[type[Action], str] = {Join: "asked to take part", Rejoin: "asked again", GoAlone: "continued alone"}
 
@@ -94,6 +98,17 @@ def outcome_of(drafter: Drafter, steps: Sequence[Confirmed]) -> AggregationOutco
         expect_device=expected[0],
         expect_cloud=expected[1],
     )
+
+
+def charged_words(account: SessionAccount | None, reply: Reply, steps: Sequence[int]) -> Facts:
+    """Return the answer's words that cost bits, in its order; `steps` are those of the reply's tokens."""
+    if account is None:
+        return {}
+    ids: dict[int, list[int]] = defaultdict(list)
+    for token, step in zip(reply.tokens, steps, strict=False):  # a withheld answer has no steps
+        ids[step].append(token)
+    charged = [(step, bits) for step, bits in sorted(account.by_step.items()) if bits >= MIN_CHARGE and step in ids]
+    return {"words": [{"word": reply.text_of(ids[step]) or END, "bits": round(bits, 2)} for step, bits in charged]}
 
 
 def sources_of(side: Side, drafter: Drafter, steps: Sequence[int], reported: PeerSources | None) -> Sourced:

@@ -42,7 +42,7 @@ from ..serving.session_account import SessionAccount
 from ..serving.sessions.leading import Leading
 from ..serving.stream.reply import Reply, Sourced
 from ..serving.stream.targets import ANOTHER_TOKENIZER
-from .answer_summary import AnswerSummary, outcome_of, sources_of
+from .answer_summary import AnswerSummary, charged_words, outcome_of, sources_of
 from .dialogue import Dialogue, Effects
 from .dialogues import dialogue_type
 from .drafter import Drafter
@@ -491,7 +491,8 @@ class Leader(DraftingLeader):
     def record(self) -> Facts:
         """Return the record for `hocket explain`; the question stays on the machine where it was asked."""
         facts = self._account.of_leader(self._reply, self._drafter, self._by_token(), self._known.ready, self.rtt_s)
-        return {**facts, "sessions": self._sessions}
+        words = charged_words(self._drafter.account, self._reply, self._tokens_of)
+        return {**facts, **words, "sessions": self._sessions}
 
 
 def _messages(send: Sequence[tuple[str, Message]]) -> list[Message]:

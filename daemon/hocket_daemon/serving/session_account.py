@@ -31,6 +31,7 @@ class SessionAccount:
     def __init__(self, account: DisclosureAccount, peer: str) -> None:
         """Begin; `peer` is who hears the answer."""
         self.spent: dict[str, float] = defaultdict(float)  # bits of each document that left with this answer
+        self.by_step: dict[int, float] = {}  # bits of each step whose word is the one drawn here
         self.left_out: list[str] = []  # documents that were found and had too few bits left
         self._lines: list[str] = []  # that the reader knows
         self._account, self._peer = account, peer
@@ -90,6 +91,7 @@ class SessionAccount:
                 return
             charged = self._pending.pop(step, [])
             self._settled += charged
+            self.by_step[step] = sum(sum(bits.values()) for _, bits in charged)
             for _, bits in charged:
                 for name, each in bits.items():
                     self.spent[name] += each
@@ -101,6 +103,7 @@ class SessionAccount:
                 self._account.refund(day, self._peer, bits)
             self._settled.clear()
             self.spent.clear()
+            self.by_step.clear()
 
     def close(self) -> None:
         """Give back what was drafted and did not become part of the answer."""

@@ -14,6 +14,8 @@ const MEANINGS = {
   passages: "passages, for the server that runs this device's model",
 };
 
+const MIN_BITS = 0.1;
+const MOST_WORDS = 12;
 const WRITERS = { both: "by both sides", device: "by the device alone", cloud: "by the cloud alone", resampled: "by neither side", solo: "by the only side that wrote" };
 
 // What was found, who wrote it, and what it hangs on: a sentence for each, as far as is known.
@@ -96,8 +98,24 @@ export function left(turn, record) {
     value: count(row.messages, "{size} in 1 message", "{size} in {number} messages", { size: size(row.bytes) }),
     more: meaningOf(row.class, wordsOf(row.class, rows.slice(0, at).filter((each) => each.class === row.class).length)),
   }));
+  const bits = disclosedBits(record);
   const intro = say("{size} left for this answer, counted before encryption. Time runs from the first byte to the last, {time} later.", { size: size(whole), time: seconds(end) });
-  return [made("p", { textContent: intro }), timeLine(spans, end)];
+  return [made("p", { textContent: intro }), timeLine(spans, end), ...bits];
+}
+
+// With words alone that leave: the bits of each document, and of the words that disclosed the most.
+function disclosedBits({ disclosed, words = [] }) {
+  const documents = (disclosed ?? []).filter(({ bits }) => bits >= MIN_BITS);
+  if (!documents.length) return [];
+  const most = words.toSorted((one, other) => other.bits - one.bits).slice(0, MOST_WORDS);
+  const lines = (rows) => list(rows.map(([name, bits]) => say("{name}: {bits} bits", { name, bits: bits.toFixed(1) })));
+  return [
+    heading(say("What the words disclosed of each document")),
+    lines(documents.map(({ document, bits }) => [document, bits])),
+    made("p", { textContent: say("n bits: what the document says made no text more than 2ⁿ times likelier (docs/account.md).") }),
+    heading(say("The words that disclosed the most")),
+    lines(most.map(({ word, bits }) => [word.trim(), bits])),
+  ];
 }
 
 function meaningOf(kind, words) {

@@ -234,6 +234,27 @@ def test_ask_again_and_edit_take_the_place_of_the_last_question(page: Browser) -
     assert page.texts("hocket-turn .question") == [f"{QUESTION} duno"]
 
 
+def test_counted_words_are_shown_with_their_bits(page: Browser) -> None:
+    """By document, and the dearest words first; next to nothing is not named."""
+    ask(page)
+    record = record_of(page) | {
+        "disclosed": [{"document": "/notes/lease.md", "bits": 31.25}, {"document": "/notes/b.md", "bits": 0.01}],
+        "words": [{"word": " the", "bits": 0.5}, {"word": " 1,184", "bits": 24.0}, {"word": "(the end)", "bits": 1.0}],
+    }
+    page.run(
+        "const sent = window.fetch; window.fetch = (path, given) => path.startsWith('explanations/')"
+        "? Promise.resolve(new Response(JSON.stringify({ record: arguments[0] }))) : sent(path, given);".replace(
+            "arguments[0]", json.dumps(record)
+        )
+    )
+    page.click("button.left")
+    page.until("document.querySelectorAll('dialog .lines').length === 2")
+    documents, words = page.run("return [...document.querySelectorAll('dialog .lines')].map(e => e.innerText)")
+    assert documents == "/notes/lease.md: 31.3 bits"
+    assert words.splitlines() == ["1,184: 24.0 bits", "(the end): 1.0 bits", "the: 0.5 bits"]
+    assert violations(page) == []
+
+
 def test_an_answer_is_copied_without_its_colours(page: Browser) -> None:
     ask(page)
     page.run(

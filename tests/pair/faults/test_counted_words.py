@@ -12,6 +12,7 @@ from harness import WORDS, Pair, pair
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.messages import CLASS_OF, Done, Draft, Target
 from hocket_bus.wire import decode
+from hocket_daemon.aggregation.answer_summary import END, MIN_CHARGE
 from hocket_daemon.privacy.disclosure_account import read
 from hocket_daemon.privacy.egress import EgressSettings
 from hocket_daemon.serving.records import decisions
@@ -87,6 +88,20 @@ def test_words_alone_leave_and_every_one_is_in_the_account(tiny_models: dict[str
     assert shown.startswith(f"{sum(recount.values()):.0f} bits of ")
     assert counted["disclosed_bits"] == pytest.approx(sum(recount.values()))
     assert all(answer.aggregation.solo_steps == [] for answer in answers)
+    named: list[str] = []
+    for record, answer in zip(reversed(records), answers, strict=True):
+        charged = record["words"]
+        spent = sum(each["bits"] for each in record["disclosed"])
+        assert (
+            spent - MIN_CHARGE * record["tokens"]
+            <= sum(each["bits"] for each in charged)
+            <= spent + 0.01 * len(charged)
+        )
+        assert all(each["bits"] >= MIN_CHARGE for each in charged)
+        whole = [each["word"].strip() for each in charged if "\ufffd" not in each["word"]]
+        named += whole
+        assert [word for word in whole if word not in f"{answer.text}{END}"] == []
+    assert named
 
 
 def test_a_greedy_question_is_drawn_and_one_alone_is_not(tiny_models: dict[str, Path]) -> None:

@@ -293,6 +293,10 @@ class Reply:
             self.times_s.append(self._stream.token(step=step, **piece._asdict()))
         self._waiting.clear()
 
+    def text_of(self, ids: Sequence[int]) -> str:
+        """Return the text of tokens of the answer, of which the one that ends it has none."""
+        return b"".join(self._model.piece(id) for id in ids if id not in self._eos).decode(errors="replace")
+
     def think(self, text: str) -> None:
         """Publish a part of the reasoning that precedes the answer; what is too long is left out."""
         text = "" if self.closed else text[: MAX_REASONING_CHARS - len(self._reasoning)]

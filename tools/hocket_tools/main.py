@@ -94,7 +94,7 @@ def run(arguments: list[str]) -> int:
         result = app(arguments, prog_name="hocket", standalone_mode=False)
     except TyperException as error:
         if error.format_message():  # a group without its command has shown its help instead
-            complain(f"{error.format_message().rstrip('.')}: see hocket {_command(arguments)}--help")
+            complain(f"{error.format_message().rstrip('.')}: {_remedy(error, _command(arguments))}")
         return error.exit_code
     except (HocketError, ImportError) as error:
         failure = error if isinstance(error, HocketError) else BadConfiguration(*lack("hocket", "", ALL, error))
@@ -110,6 +110,14 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, Abort):
         return INTERRUPTED
     return result if isinstance(result, int) else 0
+
+
+def _remedy(error: TyperException, command: str) -> str:
+    """Return what to do about wrong usage of a command; an argument that was written as an option is named."""
+    name, context = getattr(error, "option_name", "").lstrip("-"), getattr(error, "ctx", None)
+    if context is not None and any(each.name == name for each in context.command.params):
+        return f"write its value without --{name}; see hocket {command}--help"
+    return f"see hocket {command}--help"
 
 
 def status_of(error: HocketError) -> int:

@@ -51,6 +51,14 @@ def test_every_help_teaches_with_an_example(command: str, capsys: pytest.Capture
     assert f"hocket {command}" in capsys.readouterr().out.partition("Example")[2]
 
 
+def test_an_argument_that_is_written_as_an_option_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """`init --side device` for `init device`; an option that is none at all is told as such."""
+    assert run(["init", "--side", "device"]) == 2
+    assert "write its value without --side" in one_line(capsys)
+    assert run(["init", "--sides", "device"]) == 2
+    assert "without" not in one_line(capsys)
+
+
 def test_all_commands_are_there(capsys: pytest.CaptureFixture[str]) -> None:
     """The overview names every command, without an argument too."""
     assert run([]) == 0

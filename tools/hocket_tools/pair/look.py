@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from hocket_tools.pair.home import GATEWAY, NAMES, Home, side_of
 from hocket_tools.pair.state import CUT, NO_CLOUD, NOT_RUNNING, UNCONNECTED, DaemonState, daemon_state
 
 SERVICES = Path("/etc/hocket")
+LITTLE_BYTES = 100_000_000  # that a disk has left where little more can be written down
 
 
 def places(folder: Path | None) -> list[Home]:
@@ -55,8 +57,8 @@ _ALONE = {  # by how the device daemon tells of its cloud
 }
 
 
-def health(states: Sequence[DaemonState]) -> Health:
-    """Return the joint state of the daemons; what must be mended first is said first."""
+def health(states: Sequence[DaemonState], folders: Iterable[Path] = ()) -> Health:
+    """Return the joint state of the daemons, which write to `folders`; what must be mended first is said first."""
     silent = [state for state in states if not state.answering]
     if len(silent) == len(states) and all(state.pid is None for state in states):
         return Health(False, "nothing runs: hocket up")
@@ -64,11 +66,28 @@ def health(states: Sequence[DaemonState]) -> Health:
         return Health(False, f"not well: {'; '.join(f'{state.name}: {state.problem}' for state in silent)}")
     if waiting := [state.name for state in states if not state.ready]:
         return Health(False, f"not ready yet: {', '.join(waiting)}")
+    if full := next(filter(None, map(_full, folders)), ""):
+        return Health(False, full)
     clouds = [state.facts.get("cloud", "") for state in states]
     if lost := next((cloud for cloud in clouds if cloud.startswith(UNCONNECTED)), ""):
         return Health(False, f"this device answers alone: its cloud is {lost}")
     alone = next((line for start, line in _ALONE.items() if any(cloud.startswith(start) for cloud in clouds)), "")
     return Health(True, f"all is well{alone or ': ' + ', '.join(state.name for state in states)}")
+
+
+def folders_of(homes: Sequence[Home], states: Sequence[DaemonState]) -> list[Path]:
+    """Return the folders that the daemons write to, as far as they are known and there."""
+    told = [Path(state.facts["state"]) for state in states if state.facts.get("state")]
+    return [folder for folder in dict.fromkeys([*(home.at for home in homes), *told]) if folder.is_dir()]
+
+
+def _full(folder: Path) -> str:
+    """Return a line about a folder whose disk has next to nothing left; empty where it has enough."""
+    free = shutil.disk_usage(folder).free
+    if free >= LITTLE_BYTES:
+        return ""
+    text = f"the disk of {shortened(folder)} is full ({free // 1_000_000} MB left)"
+    return f"{text}: documents, records and accounts cannot be written; free some space"
 
 
 def _states(home: Home, connect_s: float) -> list[DaemonState]:

@@ -254,7 +254,7 @@ def status(
 
     from hocket_tools import console
     from hocket_tools.pair import front
-    from hocket_tools.pair.look import health, look, looked_at, places
+    from hocket_tools.pair.look import folders_of, health, look, looked_at, places
     from hocket_tools.pair.trial import devices
 
     homes = places(home)
@@ -263,7 +263,7 @@ def status(
     for device in below:
         states += [replace(state, name=f"{device.at.name}/{state.name}") for state in look([device])]
     states += front.states(homes)
-    how = health(states)
+    how = health(states, folders_of([*homes, *below], states))
     strays = [line for each in (homes[0], *below) for line in each.strays()]
     if json_object:
         record = {"home": homes[0].at, "well": how.well, "summary": how.line, "notes": strays, "daemons": states}

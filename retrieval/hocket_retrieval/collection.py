@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -270,10 +271,16 @@ class Collection:
         with self._store.moment() as moment:
             return moment.documents()
 
-    def survey(self, text: str, suffixes: Sequence[str], within: tuple[str, ...] = ()) -> Surveyed:
-        """Return the documents of these suffixes, `within` folders, that have all words of `text`, if any."""
+    def survey(
+        self, text: str, suffixes: Sequence[str], within: tuple[str, ...] = (), when: str = "", *, newest: bool = False
+    ) -> Surveyed:
+        """Return the documents of these suffixes, `within` folders, that have all words of `text`, if any.
+
+        Only those of the time that `when` says, such as "last week"; the `newest` first, if that is wanted.
+        """
         with self._store.moment() as moment:
-            return survey(moment, text, suffixes, within)
+            today = datetime.now(UTC).date()
+            return survey(moment, text, suffixes, within, when, newest=newest, today=today)
 
     def texts(self, after: int, limit: int, words: int = 0) -> tuple[int, list[tuple[int, str]]]:
         """Return the collection's version, and (id, text) of the next passages of so many `words` after the id `after`.

@@ -294,12 +294,16 @@ class Survey(Message, frozen=True):
     """A request for documents that have all significant words of `text`, in any form; an empty text: all documents.
 
     Only files with one of the `suffixes`, such as ".pdf", count, if there are any, and only those `within` folders.
+    `when` are a person's words for a time, such as "March 2026" or "last week": only documents of it count. They come
+    in the order of their names, or the `newest` first.
     """
 
     request: Id
     text: Annotated[str, Meta(max_length=8_000)] = ""
     suffixes: Annotated[list[Name], Meta(max_length=16)] = []
     within: Folders = []
+    when: Line = ""
+    newest: bool = False
 
 
 class Kind(Record, frozen=True):
@@ -312,7 +316,9 @@ class Kind(Record, frozen=True):
 class Surveyed(Message, frozen=True):
     """The answer to Survey: how many documents, of which types, and the names of the first, in their order.
 
-    `whole` is false if more passages have one of the words than are looked through.
+    `whole` is false if more passages have one of the words, or more documents are to be dated, than are looked through.
+    If time was asked for, `days` are the documents' own, and `when` is the time as it was understood: empty if it is
+    none.
     """
 
     request: Id
@@ -320,6 +326,8 @@ class Surveyed(Message, frozen=True):
     kinds: Annotated[list[Kind], Meta(max_length=64)]
     names: Annotated[list[Line], Meta(max_length=200)]
     whole: bool = True
+    days: Annotated[list[Name], Meta(max_length=200)] = []
+    when: Name = ""
 
 
 class ListChunks(Message, frozen=True):

@@ -4,7 +4,7 @@
 import { made, tell } from "./dom.js";
 import { count, say } from "./words.js";
 
-const QUESTIONS = ["Which documents do I have?", "How many documents do I have?"]; // answered from the list of documents
+const QUESTIONS = ["Which documents do I have?", "What did I write last?"]; // answered from the list of documents
 
 class Welcome extends HTMLElement {
   constructor() {

@@ -8,7 +8,7 @@ is as near to the question and is about the same by its vector; not where the qu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cache
 from pathlib import Path, PurePath
 from typing import NamedTuple
@@ -133,10 +133,23 @@ def _of_period(period: Period, found: Sequence[Candidate]) -> list[int]:
 
 def time_of(found: Candidate) -> Period | None:
     """The day, month or year that a passage is of; None where nothing tells."""
-    if (written := _written(found)) is not None:
-        return written
+    return _written(found) or _changed(found.chunk.document)
+
+
+def document_time(name: str, title: str, beginning: str, today: date) -> Period | None:
+    """The day, month or year that a document is of, from its name, title, beginning or file; None if nothing tells.
+
+    A day to come is one that it tells of.
+    """
+    written = _fullest((PurePath(name).stem, title), beginning)
+    is_past = written is not None and written.first is not None and written.first <= today
+    return written if is_past else _changed(name)
+
+
+def _changed(document: str) -> Period | None:
+    """The day on which a document's file was changed."""
     try:
-        changed = Path(found.chunk.document).stat().st_mtime if found.chunk.document.startswith("/") else None
+        changed = Path(document).stat().st_mtime if document.startswith("/") else None
     except OSError:
         return None
     if changed is None:
@@ -148,8 +161,12 @@ def time_of(found: Candidate) -> Period | None:
 def _written(found: Candidate) -> Period | None:
     """Return the fullest time that is given above a passage, or in full where its document begins."""
     place = found.chunk.place.partition("§ ")[2]
-    above = [period_in(each) for each in (place, PurePath(found.chunk.document).stem, found.chunk.title)]
-    begins = period_in(found.beginning[:BEGINNING])
+    return _fullest((place, PurePath(found.chunk.document).stem, found.chunk.title), found.beginning)
+
+
+def _fullest(texts: Sequence[str], beginning: str) -> Period | None:
+    above = [period_in(each) for each in texts]
+    begins = period_in(beginning[:BEGINNING])
     said = [each for each in above if each is not None and each.year]
     said += [begins] if begins is not None and begins.year and begins.day else []
     return max(said, key=lambda period: sum(part > 0 for part in period), default=None)

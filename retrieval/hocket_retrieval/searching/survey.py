@@ -1,38 +1,88 @@
-"""Find the documents that have some words, or count all of them, for questions about the collection itself."""
+"""Find the documents that have some words or are of some time, or count all, for questions about the collection."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from datetime import date
 from pathlib import PurePath
 from typing import NamedTuple
 
 from ..stores.folders import folder_of
 from ..stores.protocol import Moment
+from ..text.dates import Period, asked_days
 from ..text.heads import searched
 from ..text.lexical import language_of, telling_stems, telling_words
+from .recency import BEGINNING, document_time
 
 MAX_LOOKED = 2_000  # passages that have one of the words
 MAX_KINDS = 64
+MAX_DATED = 2_000  # documents whose beginning is read for its day: those that were ingested last
 
 
 class Surveyed(NamedTuple):
     """Names of documents, in their order, and how many end in each suffix, the most frequent first.
 
-    `whole` is false where more than MAX_LOOKED passages have one of the words.
+    `whole` is false where more than MAX_LOOKED passages have one of the words, or more than MAX_DATED documents are to
+    be dated. `days` are the documents' own and `when` is the time, where it was asked for and understood.
     """
 
     names: list[str]
     kinds: list[tuple[str, int]]
     whole: bool
+    days: Sequence[str] = ()
+    when: str = ""
 
 
-def survey(moment: Moment, text: str, suffixes: Sequence[str], within: tuple[str, ...]) -> Surveyed:
-    """Return the documents within some folders that have all significant words of `text`; all where it is empty."""
+def survey(
+    moment: Moment,
+    text: str,
+    suffixes: Sequence[str],
+    within: tuple[str, ...],
+    when: str = "",
+    *,
+    newest: bool = False,
+    today: date,
+) -> Surveyed:
+    """Return the documents within some folders that have all significant words of `text`; all where it is empty.
+
+    Only those of the time that `when` says, if it says one, and the `newest` first, if that is wanted.
+    """
+    days = asked_days(when, today) if when else None
+    if when and days is None:
+        return Surveyed([], [], whole=False)
     names, whole = _having(moment, text, within) if text else (_inside(moment, within), True)
     wanted = frozenset(suffix.lower() for suffix in suffixes)
     kept = sorted(name for name in names if not wanted or _suffix(name) in wanted)
-    return Surveyed(kept, Counter(map(_suffix, kept)).most_common(MAX_KINDS), whole)
+    if not newest and days is None:
+        return Surveyed(kept, _kinds(kept), whole)
+    times = _times(moment, kept, today)
+    if days is not None:
+        times = {name: time for name, time in times.items() if days.first <= _first(time) <= days.last}
+    ordered = sorted(times, key=lambda name: _first(times[name]), reverse=True) if newest else list(times)
+    told = [times[name].text for name in ordered]
+    return Surveyed(ordered, _kinds(ordered), whole and len(kept) <= MAX_DATED, told, days.text if days else "")
+
+
+def _times(moment: Moment, names: Collection[str], today: date) -> dict[str, Period]:
+    """Return the times of documents, as far as anything tells them; MAX_DATED are looked at."""
+    wanted = frozenset(names)
+    infos = sorted((each for each in moment.documents() if each.name in wanted), key=lambda each: -each.ingested_at)
+    found = dict[str, Period]()
+    for each in sorted(infos[:MAX_DATED]):
+        document = moment.document(each.name)
+        beginning = document.text[:BEGINNING] if document is not None else ""
+        if (time := document_time(each.name, each.title, beginning, today)) is not None and time.year:
+            found[each.name] = time
+    return found
+
+
+def _first(time: Period) -> date:
+    return time.first or date.min
+
+
+def _kinds(names: Iterable[str]) -> list[tuple[str, int]]:
+    return Counter(map(_suffix, names)).most_common(MAX_KINDS)
 
 
 def _inside(moment: Moment, within: tuple[str, ...]) -> Iterable[str]:

@@ -199,7 +199,8 @@ class Daemon:
         collection = self._loaded()
         if isinstance(message, m.ListDocuments):
             return replies.documents(message, collection.documents())
-        found = collection.survey(message.text, message.suffixes, tuple(message.within))
+        within = tuple(message.within)
+        found = collection.survey(message.text, message.suffixes, within, message.when, newest=message.newest)
         return replies.surveyed(message, found)
 
     def _search(self, message: m.Search) -> m.Passages:

@@ -107,6 +107,8 @@ def surveyed(asked: m.Survey, found: Surveyed) -> m.Surveyed:
         kinds=kinds,
         names=found.names[:PAGE_DOCUMENTS],
         whole=found.whole,
+        days=list(found.days[:PAGE_DOCUMENTS]),
+        when=found.when,
     )
 
 

@@ -7,7 +7,7 @@ A number that may be another thing counts as a date only in full, as `2025-03-04
 from __future__ import annotations
 
 import re
-from datetime import date
+from datetime import date, timedelta
 from typing import NamedTuple
 
 _MONTHS = (
@@ -41,6 +41,35 @@ _FORMS = (
 _FOUND = [re.compile(rf"(?<![^\W_])(?:{form})(?![^\W_])", re.IGNORECASE) for form in _FORMS]
 # Of a question: a month by itself, but for those that are words besides.
 _BARE = re.compile(rf"\b(?:in|im|last|letzten|en|of|since|seit) {_MONTH}(?![^\W_])", re.IGNORECASE)
+
+
+_FILLERS = re.compile(r"\b(?:the|month|year|day|of|in|on|den|der|dem|des|die|das|monat|jahr)\b|[.,]", re.IGNORECASE)
+_AGO = {  # days, counted from the first to the last; a week begins on Monday
+    "today": "day 0", "heute": "day 0", "yesterday": "day 1", "gestern": "day 1",
+    "this week": "week 0", "diese woche": "week 0", "dieser woche": "week 0",
+    "last week": "week 1", "letzte woche": "week 1", "letzter woche": "week 1",
+    "this month": "month 0", "diesen monat": "month 0", "diesem monat": "month 0",
+    "last month": "month 1", "letzten monat": "month 1", "letztem monat": "month 1",
+    "this year": "year 0", "dieses jahr": "year 0", "diesem jahr": "year 0",
+    "last year": "year 1", "letztes jahr": "year 1", "letztem jahr": "year 1",
+}  # fmt: skip
+
+
+class Days(NamedTuple):
+    """The days from the first to the last, both included."""
+
+    first: date
+    last: date
+
+    @property
+    def text(self) -> str:
+        """Return them in digits: a day, a whole month or year, or the first and the last day."""
+        if self.first == self.last:
+            return self.first.isoformat()
+        for period in (Period(self.first.year), Period(self.first.year, self.first.month)):
+            if days_of(period) == self:
+                return period.text
+        return f"{self.first.isoformat()} to {self.last.isoformat()}"
 
 
 class Period(NamedTuple):
@@ -81,6 +110,49 @@ def asked_period(query: str) -> Period | None:
         return period
     bare = _BARE.search(query)
     return Period(month=_NUMBER_OF[bare["name"].casefold()]) if bare else None
+
+
+def days_of(period: Period) -> Days:
+    """Return the days of a period with a year."""
+    first = date(period.year, period.month or 1, period.day or 1)
+    if period.day:
+        return Days(first, first)
+    after = (
+        date(first.year + 1, 1, 1) if not period.month or first.month == 12 else date(first.year, first.month + 1, 1)
+    )
+    return Days(first, after - timedelta(days=1))
+
+
+def asked_days(words: str, today: date) -> Days | None:
+    """Return the days that words mean as a whole, such as "March 2026" or "last week"; None where they mean none.
+
+    A month without a year is the latest that has begun.
+    """
+    words = " ".join(words.split()).strip(" ?!.").casefold()
+    if (ago := _AGO.get(words)) is not None:
+        return _ago(*ago.split(), today=today)
+    words = " ".join(_FILLERS.sub(" ", words).split())
+    for form in _FOUND:
+        if (found := form.fullmatch(words)) is not None and (period := _period(found)) is not None:
+            return days_of(_with_year(period, today))
+    return days_of(_with_year(Period(month=_NUMBER_OF[words]), today)) if words in _NUMBER_OF else None
+
+
+def _with_year(period: Period, today: date) -> Period:
+    if period.year:
+        return period
+    this_year = period._replace(year=today.year)
+    has_begun = this_year.first is not None and this_year.first <= today
+    return this_year if has_begun else period._replace(year=today.year - 1)
+
+
+def _ago(unit: str, number: str, *, today: date) -> Days:
+    ago = int(number)
+    if unit in ("day", "week"):
+        first = today - timedelta(days=ago if unit == "day" else today.weekday() + 7 * ago)
+        return Days(first, first + timedelta(days=0 if unit == "day" else 6))
+    months = today.year * 12 + today.month - 1 - ago
+    return days_of(Period(today.year - ago) if unit == "year" else Period(months // 12, months % 12 + 1))
 
 
 def _period(found: re.Match[str]) -> Period | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from hocket_bus.messages import Kind, Surveyed
 from hocket_daemon.serving.search.about_collection import MAX_NAMED, Asked, answer, asked_of_collection, files_named
@@ -25,6 +26,17 @@ from hocket_daemon.serving.search.about_collection import MAX_NAMED, Asked, answ
         ("What is in 'my trip.txt'?", Asked("summary", "my trip", file="my trip.txt")),
         ("Wie viele Notizen habe ich?", Asked("count", german=True)),
         ("Welche Dateien erwähnen Henning?", Asked("list", "Henning", german=True)),
+        ("What is my newest note?", Asked("newest", number=1)),
+        ("Which are my 3 most recent files?", Asked("newest", number=3)),
+        ("What did I write last?", Asked("newest", number=5)),
+        ("Show me my latest emails", Asked("newest", suffixes=(".eml", ".msg", ".mbox"), number=5)),
+        ("Welche Notiz ist die neueste?", Asked("newest", german=True, number=1)),
+        ("Was habe ich zuletzt geschrieben?", Asked("newest", german=True, number=5)),
+        ("Which notes are from March 2026?", Asked("dated", when="March 2026")),
+        ("What did I write last week?", Asked("dated", when="last week")),
+        ("How many PDFs do I have from 2025?", Asked("dated", suffixes=(".pdf",), when="2025")),
+        ("Welche Notizen sind vom 4. März 2026?", Asked("dated", german=True, when="4. März 2026")),
+        ("Was habe ich letzte Woche geschrieben?", Asked("dated", german=True, when="letzte Woche")),
         ("Fasse note3.md zusammen", Asked("summary", "note3", file="note3.md", german=True)),
     ],
 )
@@ -47,6 +59,10 @@ def test_a_question_about_the_collection_is_known(query: str, asked: Asked) -> N
         "What are my notes about?",
         "Which notes mention Henning and say what he paid for the slipway in the spring?",
         "How many eggs do I have?",
+        "What is the latest price of the boat?",
+        "What are the last words of the letter?",
+        "What did I write to Anna?",
+        "Which files are in the shed?",
     ],
 )
 def test_a_question_about_what_documents_say_is_none(query: str) -> None:
@@ -85,6 +101,26 @@ def test_an_answer_says_the_store_s_number_and_names() -> None:
     listed = answer(Asked("list"), surveyed(*many))
     assert listed.count(".md") == MAX_NAMED + 1
     assert f"{40 - MAX_NAMED} more" in listed
+
+
+def test_documents_of_a_time_are_told_with_their_days() -> None:
+    """One or several, no more than were asked for, and a time of which there is none."""
+    names, days = ["/n/b.md", "/n/a.md", "/n/c.md"], ["2026-03-04", "2026-03-01", "2026-03"]
+    found = replace(surveyed(*names), days=days)
+    of_march = replace(found, when="2026-03")
+    none = replace(surveyed(), when="2019")
+    for asked, outcome, said in (
+        (Asked("newest", number=1), found, "The newest document here is b.md (2026-03-04)."),
+        (Asked("newest", number=2), found, "The newest documents here are b.md (2026-03-04) and a.md (2026-03-01)."),
+        (Asked("newest", number=1), surveyed(), "There are no such documents here."),
+        (
+            Asked("dated", when="March 2026"),
+            of_march,
+            "3 documents here are from 2026-03: b.md (2026-03-04), a.md (2026-03-01) and c.md (2026-03).",
+        ),
+        (Asked("dated", when="2019", german=True), none, "Kein Dokument hier ist von 2019."),
+    ):
+        assert answer(asked, outcome) == said
 
 
 def test_a_file_is_named_with_its_suffix_or_without() -> None:

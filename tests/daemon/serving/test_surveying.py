@@ -76,6 +76,20 @@ def test_a_named_file_is_read_alone() -> None:
     assert (ask.within, peer) == ([], "the cloud")
 
 
+def test_words_that_mean_no_time_are_a_question_as_any() -> None:
+    """The store says what it understood; both sides answer then."""
+    world = World("Which notes are from the March of Brandenburg?", "the cloud")
+    ((survey, _),) = world.surveys
+    assert (survey.when, survey.newest) == ("the March of Brandenburg", True)
+    world.answer(replace(FOUND, total=0, names=[]))
+    ((ask, _, peer),) = world.begun
+    assert (ask.within, peer) == ([], "the cloud")
+    world = World("Which notes are from March 2026?", None)
+    world.answer(replace(FOUND, days=["2026-03-02", "2026-03"], when="2026-03"))
+    assert "2 documents here are from 2026-03: a.md (2026-03-02) and b.md (2026-03)." in world.said
+    assert not world.begun
+
+
 def test_a_store_that_does_not_answer_ends_the_question() -> None:
     """With its error."""
     world, error = World("How many notes do I have?", None), Unavailable("no retrieval daemon", "start it")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -47,3 +49,42 @@ def test_documents_are_those_that_a_scan_finds(noted, text, suffixes, within, wa
     assert [str(Path(name).relative_to(folder)) for name in found.names] == wanted
     assert sum(number for _, number in found.kinds) == len(wanted)
     assert found.whole
+
+
+DATED = {
+    "2026-03-04 meeting.md": "Anna keeps the keys.",
+    "2026-03 plans.md": "# Plans",
+    "trip.md": "Date: 2026-01-09\n\nThe ferry was late.",
+    "passport.md": "Valid until 19 January 2034.",
+    "old.md": "Nothing about a time.",
+}
+
+
+def test_documents_of_a_time_are_those_whose_day_lies_in_it(collection, tmp_path: Path) -> None:
+    """By name, by beginning, else by the file; a day to come is no day of a document; the newest stands first."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name, text in DATED.items():
+        (folder / name).write_text(text)
+        changed = datetime(2025, 5, 6, 12, tzinfo=UTC).timestamp()
+        os.utime(folder / name, (changed, changed))
+    collection.ingest([folder])
+
+    def surveyed(when: str = "", **more: object) -> list[tuple[str, str]]:
+        found = collection.survey("", [], (), when, newest=True, **more)
+        return [(Path(name).name, day) for name, day in zip(found.names, found.days, strict=True)]
+
+    meeting, plans, trip = (
+        ("2026-03-04 meeting.md", "2026-03-04"),
+        ("2026-03 plans.md", "2026-03"),
+        ("trip.md", "2026-01-09"),
+    )
+    rest = [("old.md", "2025-05-06"), ("passport.md", "2025-05-06")]
+    assert surveyed() == [meeting, plans, trip, *rest]
+    assert surveyed("March 2026") == [meeting, plans]
+    assert surveyed("2026") == [meeting, plans, trip]
+    assert surveyed("6 May 2025") == rest
+    assert surveyed("2019") == []
+    assert collection.survey("keys", [], (), newest=True).days == ["2026-03-04"]
+    not_understood = collection.survey("", [], (), "Brandenburg", newest=True)
+    assert (not_understood.names, not_understood.when) == ([], "")

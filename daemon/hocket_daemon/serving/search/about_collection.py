@@ -1,4 +1,4 @@
-"""Questions about the collection itself, in English and German: counts, lists, and a file by its name. Pure.
+"""Questions about the collection itself, in English and German: counts, lists, what is new, a file by its name. Pure.
 
 No passage tells how many notes there are, and a model that is asked for it invents a number. Such a question is known
 by its whole form, so that a question about what documents say is never taken for one.
@@ -24,7 +24,7 @@ _KINDS = {
     r"word (?:files?|documents?)|word-(?:dateien|dokumente)": (".docx", ".doc", ".odt"),
     r"markdown (?:files?|notes?)|markdown-dateien": (".md", ".markdown"),
     r"text files?|textdateien": (".txt",),
-    r"notes?|files?|documents?|docs|notizen|dateien|dokumente|unterlagen": (),
+    r"notes?|files?|documents?|docs|notiz(?:en)?|dateien?|dokumente?|unterlagen": (),
 }
 _NOUN = rf"(?:(?:of )?(?:my|the|our|your|these|meine|meiner|der|die) )?(?P<noun>{'|'.join(_KINDS)})"
 _HERE = (
@@ -73,17 +73,51 @@ _SUMMARIES = _forms(
     rf"(?:bitte )?fass(?:e|en sie)? (?:die (?:datei|notiz) )?{_FILE} zusammen",
     rf"was steht in(?: der (?:datei|notiz))? {_NAMED}",
 )
-Kind = Literal["count", "list", "summary"]
+_NEW = r"(?:newest|latest|most recent|neu[e]?ste[ns]?|letzte[ns]?|aktuellste[ns]?|jüngste[ns]?)"
+_NUMBER = r"(?:(?P<number>[1-9]\d?) )?"
+_NEWEST = _forms(
+    rf"(?:which|what)(?:'s|’s| is| are) (?:my|the|our) {_NUMBER}{_NEW} (?P<noun>{'|'.join(_KINDS)}){_ENDS}",
+    rf"(?:which|what) {_NOUN} (?:is|are) (?:the )?(?:{_NEW}|new)",
+    rf"(?:list|show)(?: me)? (?:my|the|our) {_NUMBER}{_NEW} (?P<noun>{'|'.join(_KINDS)}){_ENDS}",
+    r"what (?:did|have) (?:i|we) (?:last write|write last|written last|write most recently|last written)",
+    rf"(?:was|welche|welches) (?:ist|sind) (?:meine?|die|das|unsere?) {_NUMBER}{_NEW} (?P<noun>{'|'.join(_KINDS)})",
+    rf"welche {_NOUN} (?:ist|sind) (?:(?:die|das|am) )?{_NEW}",
+    rf"(?:zeige?(?: mir)?|liste) (?:meine|die|unsere) {_NUMBER}{_NEW} (?P<noun>{'|'.join(_KINDS)})(?: auf)?",
+    r"was (?:habe ich|haben wir) zuletzt geschrieben",
+)
+_FROM = r"(?:from|of|dated|in|vom|von|aus(?: dem)?|im|seit)"
+_DATED = _forms(
+    rf"(?:which|what) {_NOUN}(?:{_HERE})? (?:(?:are|were|date) )?{_FROM} (?P<when>.{{4,30}})",
+    rf"(?:which|what) {_NOUN} did (?:i|we) (?:write|make|add|take)(?: {_FROM})? (?P<when>.{{4,30}})",
+    rf"(?:list|show|find)(?: me)?(?: all)? {_NOUN} {_FROM} (?P<when>.{{4,30}})",
+    rf"how many {_NOUN}(?:{_HERE})? (?:(?:are|were|date) )?{_FROM} (?P<when>.{{4,30}})",
+    rf"what did (?:i|we) write(?: {_FROM})? (?P<when>.{{4,30}})",
+    rf"(?:welche|wie ?viele) {_NOUN}(?:{_HERE})?(?: (?:sind|stammen))? {_FROM} (?P<when>.{{4,30}})",
+    rf"was (?:habe ich|haben wir)(?: {_FROM})? (?P<when>.{{4,30}}) geschrieben",
+)
+_TIME = re.compile(  # what words for a time have, in any case; the store knows better
+    r"\d|\b(?:jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|o[ck]t|nov|de[cz]|today|yesterday|heute|gestern)"
+    r"|week|month|year|woche|monat|jahr",
+    re.IGNORECASE,
+)
+_SINGULAR = frozenset(["note", "file", "document", "doc", "notiz", "datei", "dokument", "mail", "email", "e-mail"])
+_FEW = 5  # of the newest documents, where many are asked for and no number is said
+Kind = Literal["count", "list", "summary", "newest", "dated"]
 
 
 class Asked(NamedTuple):
-    """A question about documents with the words of `text` and with some suffixes, or about one file."""
+    """A question about documents with the words of `text`, some suffixes or of a time, or about one file.
+
+    `number` documents are asked for; 0: all.
+    """
 
     kind: Kind
     text: str = ""
     suffixes: tuple[str, ...] = ()
     file: str = ""
     german: bool = False
+    when: str = ""
+    number: int = 0
 
 
 def asked_of_collection(query: str) -> Asked | None:
@@ -93,12 +127,15 @@ def asked_of_collection(query: str) -> Asked | None:
         ("count", _COUNTS),
         ("list", _LISTS),
         ("summary", _SUMMARIES),
+        ("newest", _NEWEST),
+        ("dated", _DATED),
     )
     for kind, forms in kinds:
         for form in forms:
             if found := form.fullmatch(said):
                 asked = _asked(kind, found)
-                return asked if len(asked.text.split()) <= _MAX_WORDS else None
+                is_asked = len(asked.text.split()) <= _MAX_WORDS and (kind != "dated" or _TIME.search(asked.when))
+                return asked if is_asked else None
     return None
 
 
@@ -107,9 +144,18 @@ def _asked(kind: Kind, found: re.Match[str]) -> Asked:
     noun = (parts.get("noun") or "").lower()
     suffixes = next((ends for form, ends in _KINDS.items() if noun and re.fullmatch(form, noun)), ())
     text = (parts.get("text") or "").strip(" \"'“”‘’«»`")
-    german = re.match(r"(?:in )?(?:wie|welche|zeig|liste|bitte|fass|was steht)", found[0], re.IGNORECASE) is not None
-    file = (parts.get("file") or "").strip()
-    return Asked(kind, text or PurePath(file).stem, suffixes, file, german)
+    german = _GERMAN_START.match(found[0]) is not None
+    file, when = ((parts.get(name) or "").strip() for name in ("file", "when"))
+    number = int(parts.get("number") or (1 if noun in _SINGULAR else _FEW))
+    return Asked(
+        kind,
+        text or PurePath(file).stem,
+        suffixes,
+        file,
+        german,
+        when,
+        number if kind == "newest" else 0,
+    )
 
 
 def files_named(name: str, documents: Sequence[str]) -> list[str]:
@@ -117,6 +163,11 @@ def files_named(name: str, documents: Sequence[str]) -> list[str]:
     wanted = name.casefold()
     whole = [each for each in documents if PurePath(each).name.casefold() == wanted or each == name]
     return whole or [each for each in documents if PurePath(each).stem.casefold() == wanted]
+
+
+_GERMAN_START = re.compile(
+    r"(?:in )?(?:wie|welche|zeig|liste|bitte|fass|was (?:steht|ist|sind|habe|haben))", re.IGNORECASE
+)
 
 
 class _Phrases(NamedTuple):
@@ -129,6 +180,11 @@ class _Phrases(NamedTuple):
     at_least: str
     more: str
     joined: str
+    newest: str
+    newest_few: str
+    one_dated: str
+    dated: str
+    none_dated: str
 
 
 _ENGLISH = _Phrases(
@@ -141,6 +197,11 @@ _ENGLISH = _Phrases(
     "At least ",
     "{} more",
     " and ",
+    "The newest document here is {names}.",
+    "The newest documents here are {names}.",
+    "One document here is from {when}: {names}.",
+    "{total} documents here are from {when}: {names}.",
+    "No document here is from {when}.",
 )
 _GERMAN = _Phrases(
     "Hier ist ein Dokument: {names}.",
@@ -152,12 +213,19 @@ _GERMAN = _Phrases(
     "Mindestens: ",
     "{} weitere",
     " und ",
+    "Das neueste Dokument hier ist {names}.",
+    "Die neuesten Dokumente hier sind {names}.",
+    "Ein Dokument hier ist von {when}: {names}.",
+    "{total} Dokumente hier sind von {when}: {names}.",
+    "Kein Dokument hier ist von {when}.",
 )
 
 
 def answer(asked: Asked, found: Surveyed) -> str:
     """Return a count or a list as a sentence, with the names of the first MAX_NAMED files."""
     phrases = _GERMAN if asked.german else _ENGLISH
+    if asked.kind in ("newest", "dated"):
+        return _by_day(asked, found, phrases)
     forms = phrases[3:6] if asked.text else phrases[:3]
     form = forms[2] if not found.total else forms[0] if found.total == 1 else forms[1]
     names = _listed(found.names, found.total, phrases)
@@ -168,8 +236,26 @@ def answer(asked: Asked, found: Surveyed) -> str:
     return said if found.whole or not found.total else f"{phrases.at_least}{said[0].lower()}{said[1:]}"
 
 
+def _by_day(asked: Asked, found: Surveyed, phrases: _Phrases) -> str:
+    """Return documents with their days, as a sentence."""
+    number = asked.number or len(found.names)
+    short = _short(found.names)
+    named = [f"{short(name)} ({day})" for name, day in zip(found.names[:number], found.days, strict=False)]
+    names = _listed_as(named, min(asked.number or found.total, found.total), phrases)
+    if not named:
+        return phrases.none_dated.format(when=found.when) if found.when else phrases.none
+    forms = (phrases.one_dated, phrases.dated) if asked.kind == "dated" else (phrases.newest, phrases.newest_few)
+    said = forms[len(named) > 1].format(names=names, when=found.when, total=found.total)
+    return said if found.whole or asked.kind == "newest" else f"{phrases.at_least}{said[0].lower()}{said[1:]}"
+
+
 def _listed(names: Sequence[str], total: int, phrases: _Phrases) -> str:
-    shown = [visible_line(_short(names)(name)) for name in names[:MAX_NAMED]]
+    short = _short(names)
+    return _listed_as([short(name) for name in names], total, phrases)
+
+
+def _listed_as(names: Sequence[str], total: int, phrases: _Phrases) -> str:
+    shown = list(map(visible_line, names[:MAX_NAMED]))
     return _joined(shown + ([phrases.more.format(total - len(shown))] if total > len(shown) else []), phrases)
 
 

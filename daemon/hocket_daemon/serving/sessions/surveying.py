@@ -30,7 +30,14 @@ class Surveying(DeferredSession):
         super().__init__(ask, reply)
         self._asked, self._services, self._begun, self._peer = asked, services, begun, peer
         self._lookups = services.retrieval.lookups(reply.user)
-        survey = Survey(request=os.urandom(16), text=asked.text, suffixes=list(asked.suffixes), within=list(ask.within))
+        survey = Survey(
+            request=os.urandom(16),
+            text=asked.text,
+            suffixes=list(asked.suffixes),
+            within=list(ask.within),
+            when=asked.when,
+            newest=asked.kind in ("newest", "dated"),
+        )
         self._lookups.ask(survey, self._on_surveyed)
 
     def _on_surveyed(self, outcome: Surveyed | HocketError) -> None:
@@ -40,6 +47,8 @@ class Surveying(DeferredSession):
             self.fail(outcome)
         elif self._asked.kind == "summary":
             self._answer_from(files_named(self._asked.file, outcome.names))
+        elif self._asked.when and not outcome.when:  # its words mean no time
+            self._answer_from([])
         else:
             self._say(outcome)
 
@@ -54,7 +63,8 @@ class Surveying(DeferredSession):
         if self._peer is not None:
             self._reply.notice(ELSEWHERE)
         self._reply.withhold(self._services.model.continued(text))
-        named = found.names[:MAX_NAMED] if self._asked.text or self._asked.kind == "list" else []
+        is_list = self._asked.text or self._asked.kind != "count"
+        named = found.names[: self._asked.number or MAX_NAMED] if is_list else []
         origins = [Origin(side=self._services.side, document=name, ordinal=0, share=1 / len(named)) for name in named]
         self._reply.finish("eos", None, Sourced(origins, texts=[text]))
         self._close()

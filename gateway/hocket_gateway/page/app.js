@@ -33,7 +33,7 @@ class App extends HTMLElement {
   listen() {
     const acts = {
       ask: ({ question, model, turn }) => (turn ? this.replace(turn, question, model) : this.ask(question, model)),
-      again: ({ turn }) => this.replace(turn, turn.question, turn.model, ANOTHER),
+      again: ({ turn }) => this.replace(turn, turn.question, turn.model, settings().temperature > 0 ? {} : ANOTHER),
       anyway: ({ turn }) => this.replace(turn, turn.question, turn.model, ANYWAY),
       alone: ({ turn }) => this.replace(turn, turn.question, ALONE),
       edit: ({ turn }) => this.composer.edit(turn),

@@ -118,7 +118,7 @@ def test_documents_of_a_time_are_told_with_their_days() -> None:
             of_march,
             "3 documents here are from 2026-03: b.md (2026-03-04), a.md (2026-03-01) and c.md (2026-03).",
         ),
-        (Asked("dated", when="2019", german=True), none, "Kein Dokument hier ist von 2019."),
+        (Asked("dated", when="2019", german=True), none, "Kein Dokument hier ist aus 2019."),
     ):
         assert answer(asked, outcome) == said
 

@@ -215,9 +215,9 @@ _GERMAN = _Phrases(
     " und ",
     "Das neueste Dokument hier ist {names}.",
     "Die neuesten Dokumente hier sind {names}.",
-    "Ein Dokument hier ist von {when}: {names}.",
-    "{total} Dokumente hier sind von {when}: {names}.",
-    "Kein Dokument hier ist von {when}.",
+    "Ein Dokument hier ist aus {when}: {names}.",
+    "{total} Dokumente hier sind aus {when}: {names}.",
+    "Kein Dokument hier ist aus {when}.",
 )
 
 

@@ -7,8 +7,8 @@ from fakes import ID, Reader, part
 
 from hocket_bus.errors import Busy, HocketError, Unavailable
 from hocket_bus.faults import MAX_CHARS
-from hocket_bus.messages import Ask, Prompt, Sampling, Token
-from hocket_daemon.serving.stream.reply import Reply
+from hocket_bus.messages import Ask, Origin, Prompt, Sampling, Token
+from hocket_daemon.serving.stream.reply import Reply, Sourced
 
 EOS = 1
 
@@ -152,3 +152,23 @@ def test_the_deadline_counts_from_the_question() -> None:
     _, reply = begun(deadline_s=5.0)
     _, later = begun(deadline_s=50.0)
     assert later.deadline_s - reply.deadline_s >= 45.0
+
+
+@pytest.mark.parametrize(
+    ("origins", "unknown", "last", "is_told"),
+    [(1, "say", EOS, True), (0, "say", EOS, False), (1, "answer", EOS, False), (1, "say", None, False)],
+)
+def test_an_answer_that_lacks_what_was_asked_for_says_so(
+    origins: int, unknown: str, last: int | None, is_told: bool
+) -> None:
+    """Once it is whole, where it is from documents and no answer at any price was asked for."""
+    reader, services = Reader(), part("device", []).services
+    ask = Ask(
+        request=ID, topic=ID, prompt=Prompt(query="Who built it?"), sampling=Sampling(max_tokens=50), unknown=unknown
+    )  # type: ignore[arg-type]
+    reply = reader.reply(ask, services)
+    for token in [*ids("It was built in 1934."), *([last] if last is not None else [])]:
+        reply.add(token, "both")
+    sources = [Origin(side="device", document="a", ordinal=0, share=1.0)] * origins
+    reply.finish("eos" if last is not None else "length", None, Sourced(sources, texts=["It was built in 1934."]))
+    assert any("names nobody" in line for line in reader.notices) is is_told

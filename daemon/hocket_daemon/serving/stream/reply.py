@@ -42,6 +42,7 @@ from ...engine.language_model import LanguageModel
 from ...engine.sampling.ranking import UNRANKED, Ranking
 from ...engine.text.detokenizer import MAX_CHARACTERS, Detokenizer, Transcript
 from ...monitoring.counters import Counters
+from .answer_kind import lacking_kind
 from .routing import Notices, Route
 from .support import UNFOUNDED, agreed, is_unfounded, unsupported
 
@@ -338,6 +339,8 @@ class Reply:
         words = self._unsupported(finish, sourced)
         if self.ask.unknown != "answer" and is_unfounded(self._transcript.text, words):
             self.notice(UNFOUNDED)
+        if lack := self._lacks(finish, sourced):
+            self.notice(lack)
         self._counters.answered(finish, self.times_s[0] if self.times_s else None)
         self._end(finish)
         if self.route is not None:
@@ -404,6 +407,13 @@ class Reply:
             return []
         found = agreed(unsupported(text, self.ask.prompt, sourced.texts), sourced.lacked)
         return [span for span in found if span.end < len(text) or finish == "eos"]
+
+    def _lacks(self, finish: Finish, sourced: Sourced) -> str:
+        """Return what a whole answer from documents lacks that was asked for, as a line; empty where nothing does."""
+        is_whole = finish == "eos" and self.ask.task == "answer" and not self.ask.sampling.grammar
+        if not (is_whole and sourced.origins) or self.ask.unknown == "answer":
+            return ""
+        return lacking_kind(self.ask.prompt.query, self._transcript.text)
 
     def _end(self, finished: str) -> None:
         self.closed, self.finished = True, finished

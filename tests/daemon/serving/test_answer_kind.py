@@ -12,6 +12,7 @@ from hocket_daemon.serving.stream.answer_kind import lacking_kind
     [
         ("Who built the Tarn Bridge at Oberlohe?", "The Tarn Bridge at Oberlohe was built in 1934.", "names nobody"),
         ("What colour is the Volvo?", "The Volvo is an old Volvo 240.", "has none"),
+        ("Who led the Normans?", "Normans-7 led the Normans.", "names nobody"),
         ("Where is the lease?", "The lease is there.", "names no place"),
         ("How long is the training?", "The training is in Emden, at the harbour.", "no number"),
         ("And when does the ferry leave?", "The ferry leaves from the northern pier.", "no time"),

@@ -35,6 +35,9 @@ _COLOURS = (
 )
 
 
+_LETTERS = re.compile(r"[^\W\d_]+")
+
+
 class _Kind(NamedTuple):
     asked: re.Pattern[str]
     told: re.Pattern[str] | None  # None: any word that the question has not, but a number
@@ -79,5 +82,6 @@ def lacking_kind(query: str, answer: str) -> str:
 
 
 def _names_more(query: str, answer: str) -> bool:
-    """Tell whether an answer has a telling word that its question has not, but a number."""
-    return any(not answer[start:end].isdigit() for start, end in missing_words(answer, [query]))
+    """Tell whether an answer has a telling word that its question has not, but a number, or one behind a sign."""
+    letters = " ".join(_LETTERS.findall(answer))
+    return bool(missing_words(letters, [query]))

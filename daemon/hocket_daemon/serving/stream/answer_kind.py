@@ -1,4 +1,4 @@
-"""What a question asks for by its first words, and whether an answer has any of it. Pure.
+"""Kinds of answers that questions ask for by their first words, and answers that have nothing of the kind. Pure.
 
 A small model that is asked who built a bridge tells when it was built, if that is all it has read. An answer to "who"
 names somebody, so it has a word that the question has not; an answer to "how many" has a number. A question that

@@ -121,7 +121,7 @@ async def remove(request: Request) -> Response:
     if removed is None:
         return json_response({"name": name, "deleted": False, "going_on": True}, 202)
     if removed.missing:
-        raise Refusal(404, f"there is no document '{name[:200]}'", "see: hocket documents", "no_document")
+        raise Refusal(404, f"there is no document '{name[:200]}'", "see: hocket documents --side device", "no_document")
     return json_response({"name": name, "deleted": True})
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
+
 from mcp.server import MCPServer
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types import ToolAnnotations
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from ..http.body import whole_body
 from .mcp_resources import add_prompts, add_resources
-from .mcp_tools import TOOLS
+from .mcp_tools import TOOLS, ask
 
 INSTRUCTIONS = (
     "hocket answers questions from the private documents of this device and the public ones of a cloud. Use `ask` for "
@@ -23,9 +26,10 @@ class McpEndpoint:
     """The path as an ASGI application; `manager.run()` surrounds all its requests."""
 
     def __init__(self, max_body_bytes: int) -> None:
-        server = MCPServer("hocket", instructions=INSTRUCTIONS)
+        server = MCPServer("hocket", instructions=INSTRUCTIONS, version=version("hocket"))
         for tool in TOOLS:
-            server.add_tool(tool)
+            reads = ToolAnnotations(read_only_hint=True, open_world_hint=tool is ask)  # which asks the cloud
+            server.add_tool(tool, annotations=reads)
         add_resources(server)
         add_prompts(server)
         self._max_body_bytes = max_body_bytes

@@ -81,7 +81,7 @@ class StoredDocuments:
         self._check()
         page = await self._ask(ShowDocument(request=os.urandom(16), names=[name], offset=offset), DocumentText)
         if page.name != name:
-            raise BadRequest(f"there is no document '{name[:200]}'", "see: hocket documents")
+            raise BadRequest(f"there is no document '{name[:200]}'", "see: hocket documents --side device")
         return page
 
     async def search(self, query: str, number: int, within: Sequence[str]) -> list[Passage]:

@@ -42,7 +42,7 @@ class App extends HTMLElement {
       state: (state) => this.learn(state),
       switched: () => this.strip.refresh(),
       changed: () => this.countDocuments(),
-      suggest: ({ text }) => this.composer.suggest(text),
+      suggest: ({ text }) => this.composer.send(text),
       documents: () => this.sheet.openList(),
       stop: () => this.stopping?.abort(),
       open: (source) => this.sheet.openSource(source),

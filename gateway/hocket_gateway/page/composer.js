@@ -51,10 +51,10 @@ class Composer extends HTMLElement {
     this.field.focus();
   }
 
-  // A question that may be asked as it is, or changed.
-  suggest(text) {
+  // A question of the page's own, in place of what is written.
+  send(text) {
     this.field.value = text;
-    this.field.focus();
+    this.ask();
   }
 
   get busy() {

@@ -16,6 +16,21 @@ export function tell(element, name, detail = {}) {
   element.dispatchEvent(new CustomEvent(name, { bubbles: true, detail }));
 }
 
+// A button that acts at its second click: the first one asks, and whoever goes elsewhere has not answered.
+export function sure(button, question, act) {
+  const before = button.textContent;
+  button.addEventListener("blur", () => {
+    button.classList.remove("sure");
+    button.textContent = before;
+  });
+  button.addEventListener("click", () => {
+    if (button.classList.contains("sure")) act();
+    button.classList.add("sure");
+    button.textContent = question;
+  });
+  return button;
+}
+
 export function seconds(time) {
   return time < 1 ? `${Math.round(1000 * time)} ms` : `${time.toFixed(2)} s`;
 }

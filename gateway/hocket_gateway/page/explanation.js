@@ -20,6 +20,7 @@ const WRITERS = { both: "by both sides", device: "by the device alone", cloud: "
 
 // What was found, who wrote it, and what it hangs on: a sentence for each, as far as is known.
 export function because(answer, record) {
+  if (record && "answered from" in record) return [say("It was answered from the list of documents; no model wrote it.")];
   return [foundIn(record), writtenBy(answer), hangsOn(answer)].filter(Boolean);
 }
 

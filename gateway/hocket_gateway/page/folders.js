@@ -10,6 +10,7 @@ const STATES = { waiting: "waiting", reading: "being read", read: "read" };
 class Folders extends HTMLElement {
   connectedCallback() {
     this.hidden = true;
+    this.paths = [];
     this.list = made("ul", { className: "folders" });
     this.field = made("input", { id: "folder", placeholder: "/home/anna/notes", autocomplete: "off", spellcheck: false });
     this.why = made("p", { className: "error", role: "alert" });
@@ -25,20 +26,33 @@ class Folders extends HTMLElement {
   onSubmit(event) {
     event.preventDefault();
     const path = this.field.value.trim();
-    if (path) this.watch(path);
+    if (path.startsWith("/")) this.watch(path);
+    else this.why.textContent = say("Write the whole path of the folder, from / on.");
   }
 
   async watch(path) {
     await this.shown(() => watchFolder(path));
+    this.field.focus();
     if (this.why.textContent) return;
     this.field.value = "";
     tell(this, "changed");
+  }
+
+  async unwatch(folder) {
+    await this.shown(() => unwatchFolder(folder));
+    this.field.focus();
+  }
+
+  // Whether a document lies in one of them, which is read again.
+  has(document) {
+    return this.paths.some((folder) => document.startsWith(`${folder}/`));
   }
 
   // The folders as a request gives them, or why it gives none.
   async shown(request) {
     try {
       const folders = await request();
+      this.paths = folders.map(({ folder }) => folder);
       this.list.replaceChildren(...folders.map((each) => this.entry(each)));
       this.why.textContent = "";
     } catch (error) {
@@ -51,7 +65,7 @@ class Folders extends HTMLElement {
     if (state === "reading" && progress.of) parts.push(say("{done} of {all} passages", { done: progress.passages, all: progress.of }));
     if (failures.length) parts.push(count(failures.length, "1 file could not be read", "{number} files could not be read"));
     if (problem) parts.push(problem);
-    const stop = made("button", { type: "button", textContent: say("Stop watching"), ariaLabel: say("Stop watching {name}", { name: folder }), onclick: () => this.shown(() => unwatchFolder(folder)) });
+    const stop = made("button", { type: "button", textContent: say("Stop watching"), ariaLabel: say("Stop watching {name}", { name: folder }), onclick: () => this.unwatch(folder) });
     const about = made("span", {}, folder, made("small", { textContent: parts.join("; "), title: failures.join("\n") }));
     return made("li", {}, about, stop);
   }

@@ -3,7 +3,7 @@
 
 import { textOf } from "./answers.js";
 import { FORMATS, matches, titleOf } from "./conversations.js";
-import { made, tell } from "./dom.js";
+import { made, sure, tell } from "./dom.js";
 import { language, say } from "./words.js";
 
 const NAME_CHARS = 60; // of an exported file
@@ -26,8 +26,10 @@ class History extends HTMLElement {
     const found = this.conversations.filter((each) => matches(each, this.words.value.trim(), textOf));
     const list = made("ul", { ariaLabel: say("Conversations") });
     list.append(...found.map((each) => this.entry(each, each.id === this.current)));
+    const hadFocus = this.found.contains(document.activeElement);
     const nothing = say(this.conversations.length ? "No conversation has these words." : "No conversations yet. They stay in this browser.");
     this.found.replaceChildren(found.length ? list : made("p", { textContent: nothing }));
+    if (hadFocus) this.words.focus();
   }
 
   entry(conversation, isCurrent) {
@@ -48,13 +50,13 @@ class History extends HTMLElement {
   }
 
   acts(row, conversation) {
-    const act = (name, text, onclick) => made("button", { type: "button", className: name, textContent: text, onclick });
+    const act = (name, text, onclick = () => {}) => made("button", { type: "button", className: name, textContent: text, onclick });
     const { id, pinned } = conversation;
     return [
       act("pin", pinned ? say("Unpin") : say("Pin"), () => tell(this, "amend", { conversation, changes: { pinned: !pinned } })),
       act("rename", say("Rename"), () => this.rename(row, conversation)),
       ...Object.keys(FORMATS).map((kind) => act(kind, say("Save as {name}", { name: FORMATS[kind].name }), () => download(conversation, kind))),
-      act("remove", say("Delete"), () => tell(this, "forget", id)),
+      sure(act("remove", say("Delete")), say("Really?"), () => tell(this, "forget", id)),
     ];
   }
 

@@ -5,6 +5,7 @@ import "./turn.js";
 import "./welcome.js";
 
 const NEAR_PX = 80;
+const NARROW = matchMedia("(max-width: 52rem)"); // as in style.css
 
 class Log extends HTMLElement {
   connectedCallback() {
@@ -49,8 +50,9 @@ class Log extends HTMLElement {
     });
   }
 
+  // Where sources stand below the answer, they do not push it away.
   async end(shown) {
-    const isThere = this.isAtEnd;
+    const isThere = this.isAtEnd && !NARROW.matches;
     await shown.end();
     if (isThere) this.toEnd();
   }

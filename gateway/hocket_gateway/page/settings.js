@@ -6,8 +6,8 @@ import { LANGUAGES, choose, chosenLanguage, say } from "./words.js";
 
 const PLACE = "hocket-settings";
 const NUMBERS = [
-  ["documents", "Passages of each side", "More is read, and more slowly. Empty: as many as the model reads well.", { min: 1, max: 16, step: 1 }],
-  ["temperature", "Temperature", "0: the likeliest word each time. Empty: the pair's own.", { min: 0, max: 2, step: 0.1 }],
+  ["documents", "Passages of each side", "More is read, and more slowly. Empty: as many as the model reads well.", { min: 1, max: 64, step: 1 }],
+  ["temperature", "Temperature", "0: the likeliest word each time. Empty: the pair's own.", { min: 0, max: 10, step: "any" }],
   ["max_tokens", "Longest answer, in tokens", "Empty: as long as the gateway allows.", { min: 1, max: 4096, step: 1 }],
 ];
 const UNKNOWN = {
@@ -42,10 +42,10 @@ class Settings extends HTMLElement {
     const languages = choice(LANGUAGES, chosenLanguage(), choose);
     const fields = [
       field("unknown", say("When nothing that is found is about a question"), unknown),
-      ...NUMBERS.map(([name, title, about, range]) => field(name, say(title), number(name, range, found[name]), say(about))),
+      ...NUMBERS.map(([name, title, about, range]) => field(name, say(title), number(name, range, found[name]), say(about), true)),
       field("language", say("Language of this page"), languages, say("Answers have the language of their question. Notices are English.")),
     ];
-    const clear = made("button", { type: "button", className: "clear", textContent: say("Clear all"), onclick: () => this.clear(leaves) });
+    const clear = made("button", { type: "button", className: "clear", textContent: say("Forget these values"), onclick: () => this.clear(leaves) });
     this.replaceChildren(...fields, clear, ...leaving(leaves));
   }
 
@@ -59,8 +59,10 @@ class Settings extends HTMLElement {
 function number(name, range, value = "") {
   const input = made("input", { type: "number", ...range, value });
   input.addEventListener("change", () => {
-    if (input.checkValidity()) keep(name, input.value === "" ? "" : Number(input.value));
-    else input.reportValidity();
+    const isValid = input.checkValidity();
+    if (isValid) keep(name, input.value === "" ? "" : Number(input.value));
+    input.ariaInvalid = String(!isValid);
+    document.getElementById(`settings-${name}-wrong`).textContent = isValid ? "" : say("Not kept: {why}", { why: input.validationMessage });
   });
   return input;
 }
@@ -72,11 +74,12 @@ function choice(texts, value, chosen) {
   return select;
 }
 
-function field(name, title, control, about = "") {
+function field(name, title, control, about = "", isJudged = false) {
   control.id = `settings-${name}`;
   const hint = made("small", { id: `${control.id}-about`, textContent: about });
   if (about) control.setAttribute("aria-describedby", hint.id);
-  return made("p", {}, made("label", { htmlFor: control.id, textContent: title }), control, about && hint);
+  const wrong = made("small", { id: `${control.id}-wrong`, className: "error", role: "alert" });
+  return made("p", {}, made("label", { htmlFor: control.id, textContent: title }), control, about && hint, isJudged ? wrong : "");
 }
 
 function leaving(leaves) {

@@ -2,7 +2,7 @@
 // the files that were passed over. Tells `show` with the name of one, and `changed` when there are others than before.
 
 import { documents, removeDocument, skippedFiles } from "./api.js";
-import { made, tell } from "./dom.js";
+import { made, sure, tell } from "./dom.js";
 import "./folders.js";
 import { upload } from "./upload.js";
 import { count, say } from "./words.js";
@@ -84,17 +84,7 @@ class Shelf extends HTMLElement {
   // Asks once more before it removes: that cannot be taken back.
   remover(name, title) {
     const button = made("button", { type: "button", className: "remove", textContent: say("Remove"), ariaLabel: say("Remove {title}", { title }) });
-    const calm = () => {
-      button.classList.remove("sure");
-      button.textContent = say("Remove");
-    };
-    button.addEventListener("blur", calm);
-    button.addEventListener("click", () => {
-      if (button.classList.contains("sure")) this.forget(name, title);
-      button.classList.add("sure");
-      button.textContent = say("Really?");
-    });
-    return button;
+    return sure(button, say("Really?"), () => this.forget(name, title));
   }
 
   async showPassed() {
@@ -108,7 +98,8 @@ class Shelf extends HTMLElement {
   async forget(name, title) {
     await this.acted(title, async () => {
       await removeDocument(name);
-      return say("removed");
+      this.words.focus();
+      return say(this.folders.has(name) ? "removed; it lies in a watched folder, and comes back when that is read again" : "removed");
     });
   }
 

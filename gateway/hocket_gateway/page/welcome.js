@@ -48,7 +48,7 @@ function documents(welcome, number) {
 
 function cloud({ cloud, cut }) {
   if (cut) return step(false, say("The link to the cloud is cut: this device answers alone."));
-  if (cloud?.startsWith("connected")) return step(true, say("The cloud is connected, and answers from documents of its own."));
+  if (cloud?.startsWith("connected")) return step(true, say("The cloud is connected."));
   return step(false, say("No cloud is connected: this device answers alone."));
 }
 

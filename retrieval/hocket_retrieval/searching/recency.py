@@ -23,6 +23,7 @@ from ..text.lexical import telling_stems, whole_words
 
 AS_NEAR = 0.25  # how much nearer to the question the older one may be
 SIMILAR = 0.55  # the least cosine of two passages about the same
+_TABLES = (".csv", ".tsv", ".xlsx", ".xls", ".ods")
 BEGINNING = 200  # characters of a document that may say its date
 
 
@@ -139,11 +140,15 @@ def time_of(found: Candidate) -> Period | None:
 def document_time(name: str, title: str, beginning: str, today: date) -> Period | None:
     """The day, month or year that a document is of, from its name, title, beginning or file; None if nothing tells.
 
-    A day to come is one that it tells of.
+    A day to come is one that it tells of, and a table begins with the day of a row.
     """
-    written = _fullest((PurePath(name).stem, title), beginning)
-    is_past = written is not None and written.first is not None and written.first <= today
-    return written if is_past else _changed(name)
+    is_table = PurePath(name).suffix.lower() in _TABLES
+    written = _fullest((PurePath(name).stem, title), "" if is_table else beginning)
+    return next((time for time in (written, _changed(name)) if time is not None and _has_begun(time, today)), None)
+
+
+def _has_begun(time: Period, today: date) -> bool:
+    return time.first is not None and time.first <= today
 
 
 def _changed(document: str) -> Period | None:

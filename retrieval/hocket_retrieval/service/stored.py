@@ -81,7 +81,9 @@ def _document(store: DocumentStore, names: Sequence[str]) -> Document:
         end = names[-1] if names else ""
         document = moment.document(_ending(moment, end))
     if document is None:
-        raise QueryError(f"no document '{end}' is stored here", "see the list: hocket documents")
+        raise QueryError(
+            f"no document '{end}' is stored here", "see the list: hocket documents --side device, or cloud"
+        )
     return document
 
 

@@ -43,9 +43,11 @@ _FOUND = [re.compile(rf"(?<![^\W_])(?:{form})(?![^\W_])", re.IGNORECASE) for for
 _BARE = re.compile(rf"\b(?:in|im|last|letzten|en|of|since|seit) {_MONTH}(?![^\W_])", re.IGNORECASE)
 
 
-_FILLERS = re.compile(r"\b(?:the|month|year|day|of|in|on|den|der|dem|des|die|das|monat|jahr)\b|[.,]", re.IGNORECASE)
+_FILLERS = re.compile(
+    r"\b(?:the|month|year|day|of|in|on|den|der|dem|des|die|das|monat|jahr)\b|[.,](?!\d)", re.IGNORECASE
+)
 _AGO = {  # days, counted from the first to the last; a week begins on Monday
-    "today": "day 0", "heute": "day 0", "yesterday": "day 1", "gestern": "day 1",
+    "today": "day 0", "heute": "day 0", "yesterday": "day 1", "gestern": "day 1", "vorgestern": "day 2",
     "this week": "week 0", "diese woche": "week 0", "dieser woche": "week 0",
     "last week": "week 1", "letzte woche": "week 1", "letzter woche": "week 1",
     "this month": "month 0", "diesen monat": "month 0", "diesem monat": "month 0",
@@ -53,6 +55,23 @@ _AGO = {  # days, counted from the first to the last; a week begins on Monday
     "this year": "year 0", "dieses jahr": "year 0", "diesem jahr": "year 0",
     "last year": "year 1", "letztes jahr": "year 1", "letztem jahr": "year 1",
 }  # fmt: skip
+
+
+_WEEKDAYS = {
+    name: day
+    for day, names in enumerate(
+        ("monday montag", "tuesday dienstag", "wednesday mittwoch", "thursday donnerstag", "friday freitag",
+         "saturday samstag", "sunday sonntag")
+    )
+    for name in names.split()
+}  # fmt: skip
+_NUMBER_WORDS = {"two": 2, "three": 3, "four": 4, "zwei": 2, "drei": 3, "vier": 4}
+_UNITS = {"day": 1, "tag": 1, "week": 7, "woch": 7, "mont": 30, "mona": 30}
+_PAST = re.compile(
+    rf"(?:the |die |den |der )?(?:last|past|letzten|vergangenen) (?P<number>\d{{1,3}}|{'|'.join(_NUMBER_WORDS)})"
+    r" (?P<unit>days|weeks|months|tagen?|wochen|monaten?)"
+)
+_SINCE = re.compile(r"(?:since|seit)(?: dem)? (?P<from>.+)")
 
 
 class Days(NamedTuple):
@@ -69,7 +88,7 @@ class Days(NamedTuple):
         for period in (Period(self.first.year), Period(self.first.year, self.first.month)):
             if days_of(period) == self:
                 return period.text
-        return f"{self.first.isoformat()} to {self.last.isoformat()}"
+        return f"{self.first.isoformat()} – {self.last.isoformat()}"
 
 
 class Period(NamedTuple):
@@ -126,12 +145,21 @@ def days_of(period: Period) -> Days:
 def asked_days(words: str, today: date) -> Days | None:
     """Return the days that words mean as a whole, such as "March 2026" or "last week"; None where they mean none.
 
-    A month without a year is the latest that has begun.
+    A month without a year is the latest that has begun, and a weekday the latest until today.
     """
     words = " ".join(words.split()).strip(" ?!.").casefold()
+    if (since := _SINCE.fullmatch(words)) is not None:
+        begun = asked_days(since["from"], today)
+        return Days(begun.first, today) if begun is not None else None
+    if (past := _PAST.fullmatch(words)) is not None:
+        number = _NUMBER_WORDS.get(past["number"]) or int(past["number"])
+        return Days(today - timedelta(days=number * _UNITS[past["unit"][:4].rstrip("se")] - 1), today)
     if (ago := _AGO.get(words)) is not None:
         return _ago(*ago.split(), today=today)
     words = " ".join(_FILLERS.sub(" ", words).split())
+    if (weekday := _WEEKDAYS.get(words.removeprefix("last ").removeprefix("letzten "))) is not None:
+        day = today - timedelta(days=(today.weekday() - weekday) % 7)
+        return Days(day, day)
     for form in _FOUND:
         if (found := form.fullmatch(words)) is not None and (period := _period(found)) is not None:
             return days_of(_with_year(period, today))

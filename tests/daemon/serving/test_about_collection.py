@@ -37,6 +37,17 @@ from hocket_daemon.serving.search.about_collection import MAX_NAMED, Asked, answ
         ("How many PDFs do I have from 2025?", Asked("dated", suffixes=(".pdf",), when="2025")),
         ("Welche Notizen sind vom 4. März 2026?", Asked("dated", german=True, when="4. März 2026")),
         ("Was habe ich letzte Woche geschrieben?", Asked("dated", german=True, when="letzte Woche")),
+        ("newest notes", Asked("newest", number=5)),
+        ("What are my newest 3 notes?", Asked("newest", number=3)),
+        ("three newest files", Asked("newest", number=3)),
+        ("my last note", Asked("newest", number=1)),
+        ("What is my newest md file?", Asked("newest", suffixes=(".md", ".markdown"), number=1)),
+        ("Which files were added last?", Asked("newest", number=5)),
+        ("Zeig mir meine letzten 3 Notizen", Asked("newest", german=True, number=3)),
+        ("Which notes did I write in March?", Asked("dated", when="March")),
+        ("which files changed on 2026-11-29", Asked("dated", when="2026-11-29")),
+        ("What have I written since Thursday?", Asked("dated", when="since Thursday")),
+        ("Was habe ich am 28.11.2026 geschrieben?", Asked("dated", german=True, when="28.11.2026")),
         ("Fasse note3.md zusammen", Asked("summary", "note3", file="note3.md", german=True)),
     ],
 )
@@ -63,6 +74,8 @@ def test_a_question_about_the_collection_is_known(query: str, asked: Asked) -> N
         "What are the last words of the letter?",
         "What did I write to Anna?",
         "Which files are in the shed?",
+        "Welche Dateien sind im Ordner Küche?",
+        "Which notes are from Anna?",
     ],
 )
 def test_a_question_about_what_documents_say_is_none(query: str) -> None:
@@ -101,6 +114,12 @@ def test_an_answer_says_the_store_s_number_and_names() -> None:
     listed = answer(Asked("list"), surveyed(*many))
     assert listed.count(".md") == MAX_NAMED + 1
     assert f"{40 - MAX_NAMED} more" in listed
+
+
+def test_an_answer_names_no_more_than_it_is_given_room_for() -> None:
+    """The others are counted."""
+    said = answer(Asked("list"), surveyed("/n/a.md", "/n/b.md", "/n/c.md"), 1)
+    assert said.endswith(": a.md and 2 more.")
 
 
 def test_documents_of_a_time_are_told_with_their_days() -> None:

@@ -64,6 +64,17 @@ def test_a_list_is_the_store_s_and_ends_the_session(peer: object) -> None:
     assert not world.begun
 
 
+def test_a_list_names_what_fits_into_the_answer() -> None:
+    """It ends with a sentence, and counts the rest."""
+    world = World("Which files mention Henning?", None)
+    names = [f"/n/note {number:02}.md" for number in range(20)]
+    world.answer(replace(FOUND, total=20, names=names))
+    (text,) = world.said
+    assert len(text) <= ASK.sampling.max_tokens
+    assert text.endswith("more.")
+    assert names[0][3:] in text
+
+
 def test_a_named_file_is_read_alone() -> None:
     """Within it, whatever its score, and without the other side; a name that no file has is a question as any."""
     world = World("Summarise b.md", "the cloud")

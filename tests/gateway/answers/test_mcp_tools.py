@@ -37,6 +37,8 @@ def test_there_are_five_tools_that_say_what_they_do(front: Served) -> None:
     assert set(found) == {"ask", "search", "fetch", "documents", "status"}
     assert all(tool.description for tool in found.values())
     assert found["ask"].input_schema["required"] == ["question"]
+    assert all(tool.annotations.read_only_hint for tool in found.values())
+    assert [name for name, tool in found.items() if tool.annotations.open_world_hint] == ["ask"]
 
 
 def test_an_answer_comes_with_its_sources(front: Served) -> None:

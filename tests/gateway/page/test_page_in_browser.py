@@ -175,6 +175,8 @@ def test_a_conversation_stays_until_it_is_deleted(page: Browser) -> None:
     assert page.texts("hocket-turn") == []
     page.click("hocket-history .more")
     page.click("hocket-history .remove")
+    assert page.texts("hocket-history .remove") == ["Really?"]
+    page.click("hocket-history .remove")
     assert page.run("return localStorage.getItem('hocket-conversations')") == "[]"
 
 

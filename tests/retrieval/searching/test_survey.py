@@ -57,11 +57,15 @@ DATED = {
     "trip.md": "Date: 2026-01-09\n\nThe ferry was late.",
     "passport.md": "Valid until 19 January 2034.",
     "old.md": "Nothing about a time.",
+    "prices.csv": "day,price\n2026-01-01,3\n2026-02-01,4",
 }
 
 
 def test_documents_of_a_time_are_those_whose_day_lies_in_it(collection, tmp_path: Path) -> None:
-    """By name, by beginning, else by the file; a day to come is no day of a document; the newest stands first."""
+    """By name, by beginning, else by the file; the newest stands first.
+
+    A day to come is no day of a document, and that of a table's first row neither.
+    """
     folder = tmp_path / "notes"
     folder.mkdir()
     for name, text in DATED.items():
@@ -79,7 +83,7 @@ def test_documents_of_a_time_are_those_whose_day_lies_in_it(collection, tmp_path
         ("2026-03 plans.md", "2026-03"),
         ("trip.md", "2026-01-09"),
     )
-    rest = [("old.md", "2025-05-06"), ("passport.md", "2025-05-06")]
+    rest = [(name, "2025-05-06") for name in ("old.md", "passport.md", "prices.csv")]
     assert surveyed() == [meeting, plans, trip, *rest]
     assert surveyed("March 2026") == [meeting, plans]
     assert surveyed("2026") == [meeting, plans, trip]

@@ -22,8 +22,8 @@ _KINDS = {
     r"spreadsheets?|excel files?|tabellen": (".xlsx", ".xls", ".ods", ".csv", ".tsv"),
     r"presentations?|slide decks?|präsentationen": (".pptx", ".ppt", ".odp"),
     r"word (?:files?|documents?)|word-(?:dateien|dokumente)": (".docx", ".doc", ".odt"),
-    r"markdown (?:files?|notes?)|markdown-dateien": (".md", ".markdown"),
-    r"text files?|textdateien": (".txt",),
+    r"(?:md|markdown)[ -](?:files?|notes?|dateien)": (".md", ".markdown"),
+    r"(?:txt|text) files?|textdateien": (".txt",),
     r"notes?|files?|documents?|docs|notiz(?:en)?|dateien?|dokumente?|unterlagen": (),
 }
 _NOUN = rf"(?:(?:of )?(?:my|the|our|your|these|meine|meiner|der|die) )?(?P<noun>{'|'.join(_KINDS)})"
@@ -73,31 +73,52 @@ _SUMMARIES = _forms(
     rf"(?:bitte )?fass(?:e|en sie)? (?:die (?:datei|notiz) )?{_FILE} zusammen",
     rf"was steht in(?: der (?:datei|notiz))? {_NAMED}",
 )
-_NEW = r"(?:newest|latest|most recent|neu[e]?ste[ns]?|letzte[ns]?|aktuellste[ns]?|jüngste[ns]?)"
-_NUMBER = r"(?:(?P<number>[1-9]\d?) )?"
+_NEW = r"(?:newest|latest|most recent|last|neu[e]?ste[ns]?|letzte[ns]?|aktuellste[ns]?|jüngste[ns]?)"
+_NUMBERS = {
+    "two": 2,
+    "three": 3,
+    "four": 4,
+    "five": 5,
+    "ten": 10,
+    "zwei": 2,
+    "drei": 3,
+    "vier": 4,
+    "fünf": 5,
+    "zehn": 10,
+}
+_NUMBER = rf"(?:[1-9]\d?|{'|'.join(_NUMBERS)})"
+_MINE = r"(?:my|the|our|meine?[rn]?|unsere?[rn]?|die|der|das|den)"
+_KIND = rf"(?P<noun>{'|'.join(_KINDS)})"
+_NEWEST_NOUN = rf"(?:{_MINE} )?(?:(?P<number>{_NUMBER}) {_NEW}|{_NEW}(?: (?P<count>{_NUMBER}))?) {_KIND}"
 _NEWEST = _forms(
-    rf"(?:which|what)(?:'s|’s| is| are) (?:my|the|our) {_NUMBER}{_NEW} (?P<noun>{'|'.join(_KINDS)}){_ENDS}",
-    rf"(?:which|what) {_NOUN} (?:is|are) (?:the )?(?:{_NEW}|new)",
-    rf"(?:list|show)(?: me)? (?:my|the|our) {_NUMBER}{_NEW} (?P<noun>{'|'.join(_KINDS)}){_ENDS}",
-    r"what (?:did|have) (?:i|we) (?:last write|write last|written last|write most recently|last written)",
-    rf"(?:was|welche|welches) (?:ist|sind) (?:meine?|die|das|unsere?) {_NUMBER}{_NEW} (?P<noun>{'|'.join(_KINDS)})",
+    rf"(?:(?:which|what)(?:'s|’s| is| are)|(?:list|show)(?: me)?|(?:was|welche[sr]?) (?:ist|sind)|zeige?(?: mir)?"
+    rf"|liste) {_NEWEST_NOUN}(?: auf)?{_ENDS}",
+    _NEWEST_NOUN,
+    rf"(?:which|what) {_NOUN} (?:is|are) (?:the |my )?(?:{_NEW}|new)",
+    rf"(?:which|what) {_NOUN} (?:was|were|have been|has been|did (?:i|we)) (?:last |most recently )?"
+    r"(?:added|add|written|write|changed|change|edited|edit)(?: last| most recently| recently)?",
+    r"what (?:did|have) (?:i|we) (?:last |most recently )?(?:write|written|change|changed|add|added)"
+    r" (?:last|most recently|recently|lately)",
+    r"what (?:did|have) (?:i|we) last (?:write|written|change|changed|add|added)",
     rf"welche {_NOUN} (?:ist|sind) (?:(?:die|das|am) )?{_NEW}",
-    rf"(?:zeige?(?: mir)?|liste) (?:meine|die|unsere) {_NUMBER}{_NEW} (?P<noun>{'|'.join(_KINDS)})(?: auf)?",
-    r"was (?:habe ich|haben wir) zuletzt geschrieben",
+    r"was (?:habe ich|haben wir) zuletzt (?:geschrieben|geändert|hinzugefügt)",
 )
-_FROM = r"(?:from|of|dated|in|vom|von|aus(?: dem)?|im|seit)"
+_FROM = r"(?:from|of|dated|in|on|vom|von|aus(?: dem)?|im|am)"
+_WHEN = r"(?P<when>.{4,30}?)"
+_DONE = r"(?:were |was |have been )?(?:written|changed|added|made|taken|edited)"
 _DATED = _forms(
-    rf"(?:which|what) {_NOUN}(?:{_HERE})? (?:(?:are|were|date) )?{_FROM} (?P<when>.{{4,30}})",
-    rf"(?:which|what) {_NOUN} did (?:i|we) (?:write|make|add|take)(?: {_FROM})? (?P<when>.{{4,30}})",
-    rf"(?:list|show|find)(?: me)?(?: all)? {_NOUN} {_FROM} (?P<when>.{{4,30}})",
-    rf"how many {_NOUN}(?:{_HERE})? (?:(?:are|were|date) )?{_FROM} (?P<when>.{{4,30}})",
-    rf"what did (?:i|we) write(?: {_FROM})? (?P<when>.{{4,30}})",
-    rf"(?:welche|wie ?viele) {_NOUN}(?:{_HERE})?(?: (?:sind|stammen))? {_FROM} (?P<when>.{{4,30}})",
-    rf"was (?:habe ich|haben wir)(?: {_FROM})? (?P<when>.{{4,30}}) geschrieben",
+    rf"(?:which|what|how many) {_NOUN} {_DONE}(?: {_FROM})? {_WHEN}",
+    rf"(?:which|what|how many) {_NOUN} (?:did|have) (?:i|we) (?:write|make|add|take|change|written|added)(?: {_FROM})?"
+    rf" {_WHEN}",
+    rf"(?:list|show|find)(?: me)?(?: all)? {_NOUN} (?:{_FROM} )?{_WHEN}",
+    rf"what (?:did|have) (?:i|we) (?:write|written|change|changed|add|added)(?: {_FROM})? {_WHEN}",
+    rf"(?:welche|wie ?viele) {_NOUN}(?:{_HERE})?(?: (?:sind|stammen))?(?: {_FROM})? {_WHEN}(?: geschrieben| geändert)?",
+    rf"was (?:habe ich|haben wir)(?: {_FROM})? {_WHEN} (?:geschrieben|geändert)",
+    rf"(?:which|what|how many) {_NOUN}(?:{_HERE})? (?:(?:are|were|date) )?(?:{_FROM} )?{_WHEN}",
 )
 _TIME = re.compile(  # what words for a time have, in any case; the store knows better
-    r"\d|\b(?:jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|o[ck]t|nov|de[cz]|today|yesterday|heute|gestern)"
-    r"|week|month|year|woche|monat|jahr",
+    r"\d|\b(?:jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|o[ck]t|nov|de[cz]|today|yesterday|heute|gestern"
+    r"|vorgestern|(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|\w+tag\b|mittwoch)|day|week|month|year|tag|woche|monat|jahr",
     re.IGNORECASE,
 )
 _SINGULAR = frozenset(["note", "file", "document", "doc", "notiz", "datei", "dokument", "mail", "email", "e-mail"])
@@ -146,7 +167,7 @@ def _asked(kind: Kind, found: re.Match[str]) -> Asked:
     text = (parts.get("text") or "").strip(" \"'“”‘’«»`")
     german = _GERMAN_START.match(found[0]) is not None
     file, when = ((parts.get(name) or "").strip() for name in ("file", "when"))
-    number = int(parts.get("number") or (1 if noun in _SINGULAR else _FEW))
+    number = _number(parts.get("number") or parts.get("count")) or (1 if noun.rpartition(" ")[2] in _SINGULAR else _FEW)
     return Asked(
         kind,
         text or PurePath(file).stem,
@@ -158,6 +179,10 @@ def _asked(kind: Kind, found: re.Match[str]) -> Asked:
     )
 
 
+def _number(said: str | None) -> int:
+    return _NUMBERS.get((said or "").lower()) or int(said or 0)
+
+
 def files_named(name: str, documents: Sequence[str]) -> list[str]:
     """Return the documents whose file has that name, with its suffix or without."""
     wanted = name.casefold()
@@ -166,7 +191,9 @@ def files_named(name: str, documents: Sequence[str]) -> list[str]:
 
 
 _GERMAN_START = re.compile(
-    r"(?:in )?(?:wie|welche|zeig|liste|bitte|fass|was (?:steht|ist|sind|habe|haben))", re.IGNORECASE
+    r"(?:in )?(?:wie|welche|zeig|liste|bitte|fass|was (?:steht|ist|sind|habe|haben)|meine|die |das |neu|letzte|zwei"
+    r"|drei)",
+    re.IGNORECASE,
 )
 
 
@@ -221,14 +248,14 @@ _GERMAN = _Phrases(
 )
 
 
-def answer(asked: Asked, found: Surveyed) -> str:
-    """Return a count or a list as a sentence, with the names of the first MAX_NAMED files."""
+def answer(asked: Asked, found: Surveyed, most: int = MAX_NAMED) -> str:
+    """Return a count or a list as a sentence, with the names of the first files, `most` of them."""
     phrases = _GERMAN if asked.german else _ENGLISH
     if asked.kind in ("newest", "dated"):
-        return _by_day(asked, found, phrases)
+        return _by_day(asked, found, phrases, most)
     forms = phrases[3:6] if asked.text else phrases[:3]
     form = forms[2] if not found.total else forms[0] if found.total == 1 else forms[1]
-    names = _listed(found.names, found.total, phrases)
+    names = _listed(found.names, found.total, phrases, most)
     kinds = _joined([f"{each.documents} {each.suffix or '?'}" for each in found.kinds], phrases)
     said = form.format(total=found.total, names=names, kinds=kinds, text=visible_line(asked.text))
     if asked.kind == "list" and not asked.text and found.total > 1:
@@ -236,12 +263,12 @@ def answer(asked: Asked, found: Surveyed) -> str:
     return said if found.whole or not found.total else f"{phrases.at_least}{said[0].lower()}{said[1:]}"
 
 
-def _by_day(asked: Asked, found: Surveyed, phrases: _Phrases) -> str:
+def _by_day(asked: Asked, found: Surveyed, phrases: _Phrases, most: int) -> str:
     """Return documents with their days, as a sentence."""
     number = asked.number or len(found.names)
     short = _short(found.names)
     named = [f"{short(name)} ({day})" for name, day in zip(found.names[:number], found.days, strict=False)]
-    names = _listed_as(named, min(asked.number or found.total, found.total), phrases)
+    names = _listed_as(named, min(asked.number or found.total, found.total), phrases, most)
     if not named:
         return phrases.none_dated.format(when=found.when) if found.when else phrases.none
     forms = (phrases.one_dated, phrases.dated) if asked.kind == "dated" else (phrases.newest, phrases.newest_few)
@@ -249,13 +276,13 @@ def _by_day(asked: Asked, found: Surveyed, phrases: _Phrases) -> str:
     return said if found.whole or asked.kind == "newest" else f"{phrases.at_least}{said[0].lower()}{said[1:]}"
 
 
-def _listed(names: Sequence[str], total: int, phrases: _Phrases) -> str:
+def _listed(names: Sequence[str], total: int, phrases: _Phrases, most: int) -> str:
     short = _short(names)
-    return _listed_as([short(name) for name in names], total, phrases)
+    return _listed_as([short(name) for name in names], total, phrases, most)
 
 
-def _listed_as(names: Sequence[str], total: int, phrases: _Phrases) -> str:
-    shown = list(map(visible_line, names[:MAX_NAMED]))
+def _listed_as(names: Sequence[str], total: int, phrases: _Phrases, most: int) -> str:
+    shown = list(map(visible_line, names[:most]))
     return _joined(shown + ([phrases.more.format(total - len(shown))] if total > len(shown) else []), phrases)
 
 

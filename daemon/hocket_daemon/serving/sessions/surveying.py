@@ -10,7 +10,7 @@ import msgspec
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Ask, Origin, Survey, Surveyed
 
-from ..mode import Peer, Session
+from ..mode import Facts, Peer, Session
 from ..search.about_collection import MAX_NAMED, Asked, answer, files_named
 from ..services import Services
 from ..stream.reply import Reply, Sourced
@@ -59,15 +59,29 @@ class Surveying(DeferredSession):
         self._become(lambda: self._begun(self._reply.ask, self._reply, peer))
 
     def _say(self, found: Surveyed) -> None:
-        text = answer(self._asked, found)
+        text, ids = self._fitting(found)
         if self._peer is not None:
             self._reply.notice(ELSEWHERE)
-        self._reply.withhold(self._services.model.continued(text))
+        finish = self._reply.withhold(ids) or "eos"
         is_list = self._asked.text or self._asked.kind != "count"
         named = found.names[: self._asked.number or MAX_NAMED] if is_list else []
         origins = [Origin(side=self._services.side, document=name, ordinal=0, share=1 / len(named)) for name in named]
-        self._reply.finish("eos", None, Sourced(origins, texts=[text]))
+        self._reply.finish(finish, None, Sourced(origins, texts=[text]))
         self._close()
+
+    def _fitting(self, found: Surveyed) -> tuple[str, list[int]]:
+        """Return the answer that names as many documents as its length allows, one at least, and its ids."""
+        for most in range(MAX_NAMED, 0, -1):
+            text = answer(self._asked, found, most)
+            ids = list(self._services.model.continued(text))
+            if len(ids) <= self._ask.sampling.max_tokens:
+                break
+        return text, ids
+
+    def record(self) -> Facts:
+        """Return the record: of an answer from the store that it is one."""
+        record = super().record()
+        return record if self._inner is not None else {**record, "answered from": "the list of documents; no model"}
 
     def _stop(self) -> None:
         self._lookups.close()

@@ -281,11 +281,10 @@ class Reply:
         self._waiting.append(_Piece(token, text, source, [] if token in self._eos else logprobs, places, told))
         return self._transcript.finish
 
-    def withhold(self, ids: Sequence[int]) -> None:
-        """Answer with `ids` instead, up to the length that an answer may have."""
-        for token in ids:
-            if self.add(token, "solo") is not None:
-                break
+    def withhold(self, ids: Sequence[int]) -> Finish | None:
+        """Answer with `ids` instead; return the finish reason if one of them ends the answer, as its length may."""
+        finishes = (self.add(token, "solo") for token in ids)
+        return next((finish for finish in finishes if finish is not None), None)
 
     def publish(self) -> None:
         """Publish the tokens that were added."""

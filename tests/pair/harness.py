@@ -44,7 +44,7 @@ UNMEASURED = CompositionSettings(model="", confidence=0.0)
 AGGREGATION = (
     "unit",
     *("contrast", "connect_wait_s", "peer_wait_s", "progress_wait_s", "rejoin_wait_s"),
-    *("relevance_temperature", "trust_cloud"),
+    *("relevance_temperature", "trust_cloud", "min_evidence"),
 )
 WORDS = tuple("kala mira duno soretu limba tano meku relado sina borita kulo namira ditu sola pemi".split())  # noqa: SIM905
 

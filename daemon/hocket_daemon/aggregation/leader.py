@@ -38,7 +38,7 @@ from ..serving.search.attributes import untold_line
 from ..serving.search.evidence import OFF, doubt, scores_of
 from ..serving.search.older import left_out
 from ..serving.services import Services
-from ..serving.session_account import SessionAccount
+from ..serving.session_account import SessionAccount, withholds
 from ..serving.sessions.leading import Leading
 from ..serving.stream.reply import Reply, Sourced
 from ..serving.stream.targets import ANOTHER_TOKENIZER
@@ -258,7 +258,7 @@ class Leader(DraftingLeader):
     def _look(self) -> None:
         """Check whether anything that was found is about the question."""
         line = self._evidence.look(self._drafter.passages, self._known.ready, alone=self._partner.alone)
-        self._doubt(line, begun=bool(self._steps))
+        self._doubt(line, begun=bool(self._steps), withheld=withholds(self._drafter.account))
 
     def _open(self, scorer: str) -> None:
         self._begin = self._terms.opening(scorer, self._terms.unit(self._peer))

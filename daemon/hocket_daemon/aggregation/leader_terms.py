@@ -9,7 +9,7 @@ from hocket_bus.errors import Unavailable
 from hocket_bus.messages import AggregationOptions, Ask, Begin, Method, Ready, Side, Unit
 
 from ..serving.mode import Peer
-from ..serving.session_account import MORE_BITS, SessionAccount
+from ..serving.session_account import MORE_BITS, SessionAccount, withholds
 from .exchange.schedule import Scheduler
 from .partner import Waits
 from .steering import Guard
@@ -57,7 +57,7 @@ def nothing_found(
     side: Side, ready: Ready | None, within: Sequence[str], account: SessionAccount | None
 ) -> Unavailable:
     """Return the error where the leader's `side` has no passage; `ready` is what the other one has reported."""
-    if account is not None and account.left_out:
+    if withholds(account):
         return Unavailable("no document that was found has enough bits left", MORE_BITS)
     if within:
         return Unavailable(found_in(within), "name another folder, or search all documents")

@@ -117,3 +117,8 @@ class SessionAccount:
         for step in steps:
             for day, bits in self._pending.pop(step):
                 self._account.refund(day, self._peer, bits)
+
+
+def withholds(account: SessionAccount | None) -> bool:
+    """Tell whether documents that were found are left out, as they have too few bits left."""
+    return account is not None and bool(account.left_out)

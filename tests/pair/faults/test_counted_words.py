@@ -16,6 +16,7 @@ from hocket_daemon.aggregation.answer_summary import END, MIN_CHARGE
 from hocket_daemon.privacy.disclosure_account import read
 from hocket_daemon.privacy.egress import EgressSettings
 from hocket_daemon.serving.records import decisions
+from hocket_daemon.serving.search.evidence import UNKNOWN, WITHHELD
 from hocket_daemon.serving.services import Services
 from hocket_daemon.serving.session_account import NEXT_TO_NOTHING
 from hocket_lab.link.tap import Tap, messages
@@ -102,6 +103,25 @@ def test_words_alone_leave_and_every_one_is_in_the_account(tiny_models: dict[str
         named += whole
         assert [word for word in whole if word not in f"{answer.text}{END}"] == []
     assert named
+
+
+def test_what_is_withheld_is_not_said_to_be_missing(tiny_models: dict[str, Path]) -> None:
+    """Nobody knows whether a document without bits has the answer; with bits it is doubted as ever."""
+    with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
+        for side in ("device", "cloud"):
+            made.start_retrieval(side, scorers="probability:1")
+        made.start_cloud()
+        egress = EgressSettings(ledger=str(made.folder / "ledger"), drafts="words", bits_a_day=2.0)
+        made.start_device(egress=egress, min_evidence=0.99)
+        doubted, notices = ask_and_listen(made, QUESTIONS[0], unknown="say", max_tokens=200)
+        assert (doubted.finish, doubted.text) == ("unknown", UNKNOWN)
+        assert any("probably not in your documents" in line for line in notices)
+        for _ in range(4):
+            ask_and_listen(made, QUESTIONS[0], ignore_eos=True, max_tokens=300)
+        withheld, notices = ask_and_listen(made, QUESTIONS[0], unknown="say", max_tokens=200)
+        assert (withheld.finish, withheld.text) == ("unknown", WITHHELD)
+        assert any("has too few bits left" in line for line in notices)
+        assert not any("probably not" in line for line in notices)
 
 
 def test_a_greedy_question_is_drawn_and_one_alone_is_not(tiny_models: dict[str, Path]) -> None:

@@ -39,6 +39,7 @@ from ...serving.search.evidence import doubt, scores_of
 from ...serving.search.follow_up import search_text
 from ...serving.search.older import left_out
 from ...serving.services import Services
+from ...serving.session_account import withholds
 from ...serving.stream.reply import Reply, Sourced
 from ..answer_summary import outcome_of
 from ..dialogue import Effects
@@ -212,7 +213,8 @@ class GroupLeader(DraftingLeader):
         self._looked = True
         ready = [participant.ready for participant in self._taking_part() if participant.ready is not None]
         found = scores_of(own) + [(each.scorer, each.best) for each in ready if each.documents]
-        self._doubt(doubt(found, self._terms.min_evidence), begun=bool(self._steps))
+        withheld = withholds(self._drafter.account)
+        self._doubt(doubt(found, self._terms.min_evidence), begun=bool(self._steps), withheld=withheld)
         if not self.closed and not any(each.documents for each in ready):
             self._check_documents()
 

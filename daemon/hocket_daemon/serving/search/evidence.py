@@ -19,6 +19,10 @@ _IN_LANGUAGES = {
     "portuguese": "Não sei. Não encontrei nada sobre isso nos documentos.",
     "dutch": "Dat weet ik niet. Ik heb hierover niets gevonden in de documenten.",
 }
+WITHHELD = "I cannot say: a document that may have this has told the cloud all that it may."
+_WITHHELD_IN_GERMAN = (
+    "Das kann ich nicht sagen: Ein Dokument, in dem es stehen könnte, hat der Cloud alles gesagt, was es darf."
+)
 GUESS = "; to get an answer anyway, ask with unknown = answer (hocket ask --unknown answer)"
 INVENTED = ", so the answer may be invented"
 OFF = 0.0  # the bound up to which nothing is said of any question
@@ -27,6 +31,11 @@ OFF = 0.0  # the bound up to which nothing is said of any question
 def unknown_answer(query: str) -> str:
     """Return the answer to a question that nothing is known about, in its language, or else in English."""
     return _IN_LANGUAGES.get(language_of(query), UNKNOWN)
+
+
+def withheld_answer(query: str) -> str:
+    """Return the answer to a question where documents that were found may say nothing more, in English or German."""
+    return _WITHHELD_IN_GERMAN if language_of(query) == "german" else WITHHELD
 
 
 def scores_of(found: Passages) -> list[tuple[str, float]]:

@@ -9,7 +9,7 @@ from math import inf
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Finish, Outcome
 
-from ..search.evidence import GUESS, INVENTED, unknown_answer
+from ..search.evidence import GUESS, INVENTED, unknown_answer, withheld_answer
 from ..services import Services
 from ..stream.reply import Reply, Sourced, late
 
@@ -75,18 +75,19 @@ class Leading(ABC):
                     self._services.history.add(self._reply.ask.prompt.query, done.text, reader)
             self._end(finish, whole=finish != "cancelled")
 
-    def _doubt(self, line: str, *, begun: bool) -> None:
+    def _doubt(self, line: str, *, begun: bool, withheld: bool = False) -> None:
         """Act on the doubt in `line`, that nothing found is about the question; do nothing if it is empty.
 
         The client has chosen what follows (`unknown`); an answer that has `begun` is marked, since it cannot be taken
-        back.
+        back. If documents that were found are `withheld` for want of bits, nobody knows what they would have said.
         """
         unknown = self._reply.ask.unknown
         if not line:
             return
         if unknown == "say" and not begun:
-            self._notify(f"{line}{GUESS}")
-            answer = unknown_answer(self._reply.ask.prompt.query)
+            if not withheld:
+                self._notify(f"{line}{GUESS}")
+            answer = (withheld_answer if withheld else unknown_answer)(self._reply.ask.prompt.query)
             self._reply.withhold(self._services.model.continued(answer))
             self._conclude("unknown")
         elif unknown != "answer":

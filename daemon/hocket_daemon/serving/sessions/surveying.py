@@ -74,7 +74,7 @@ class Surveying(DeferredSession):
         for most in range(MAX_NAMED, 0, -1):
             text = answer(self._asked, found, most)
             ids = list(self._services.model.continued(text))
-            if len(ids) <= self._ask.sampling.max_tokens:
+            if len(ids) < self._ask.sampling.max_tokens:
                 break
         return text, ids
 

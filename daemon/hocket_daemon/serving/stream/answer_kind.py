@@ -33,8 +33,6 @@ _COLOURS = (
     r"\b(?:red|green|blue|yellow|black|white|gr[ea]y|brown|orange|purple|violet|pink|silver|gold|beige|turquoise|cream"
     r"|dark|light|colou?rless|rot|grün|blau|gelb|schwarz|weiß|grau|braun|lila|rosa|golden|silbern|hell|dunkel)\w*"
 )
-
-
 _LETTERS = re.compile(r"[^\W\d_]+")
 
 

@@ -279,7 +279,7 @@ class Collection:
         Only those of the time that `when` says, such as "last week"; the `newest` first, if that is wanted.
         """
         with self._store.moment() as moment:
-            today = datetime.now(UTC).date()
+            today = datetime.now(UTC).astimezone().date()
             return survey(moment, text, suffixes, within, when, newest=newest, today=today)
 
     def texts(self, after: int, limit: int, words: int = 0) -> tuple[int, list[tuple[int, str]]]:

@@ -104,7 +104,7 @@ def calls_of(place: Place, question: str) -> Calls:
 
 
 def uses_of(question: str, file: str) -> list[Use]:
-    """Of the resources and prompts of `/mcp`."""
+    """Return the calls of the resources and prompts of `/mcp`."""
     uri = f"hocket://device/{quote(file, safe='')}"
     return [
         lambda client: client.list_resources(),

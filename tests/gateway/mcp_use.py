@@ -17,7 +17,7 @@ Use = Callable[[Client], Awaitable[Any]]
 
 
 def used(url: str, use: Use, key: str = "") -> Any:
-    """What `use` makes of a connected client. Raises MCPError, out of the groups that it comes in."""
+    """Return what `use` makes of a connected client. Raises MCPError, out of the groups that it comes in."""
 
     async def connected() -> Any:
         headers = {"authorization": f"Bearer {key}"} if key else {}

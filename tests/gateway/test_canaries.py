@@ -133,7 +133,7 @@ def seen(response: httpx2.Response) -> list[str]:
 
 
 def told_by(house: House, use: Use, key: str) -> str:
-    """What a resource or a prompt tells, or its refusal."""
+    """Return the text of a resource or a prompt, or of its refusal."""
     try:
         return str(used(house.url, use, house.keys[key]))
     except MCPError as error:

@@ -60,7 +60,7 @@ def test_who_does_nothing_has_no_line(idle: str) -> None:
 
 
 def test_a_full_disk_is_not_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """That of the home, and that of a daemon's documents; a disk with space is no matter."""
+    """Report a full disk of the home, and of a daemon's documents; all is well while both have space."""
     documents = tmp_path / "documents"
     documents.mkdir()
     free = {tmp_path: LITTLE_BYTES, documents: LITTLE_BYTES}

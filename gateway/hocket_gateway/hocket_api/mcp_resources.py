@@ -5,6 +5,8 @@ A resource is a document of this device by its whole name, as text. They are lis
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -25,16 +27,15 @@ from mcp_types import (
 )
 from pydantic import Field
 
-from hocket_bus.errors import HocketError
+from hocket_bus.errors import BadRequest, HocketError
 
 from ..http.refusals import Refusal
-from .mcp_tools import asking, document_text
+from .mcp_tools import Question, asking, document_text
 
 TEMPLATE = "hocket://device/{name}"
 ENCODED = ResourceSecurity(exempt_params={"name"})  # a name of the store, which no file is opened by
 TEXT = "text/plain"
 
-Question = Annotated[str, Field(description="The question, in whole sentences.")]
 Document = Annotated[str, Field(description="The document's name, as `documents` and `search` give it.")]
 
 
@@ -54,10 +55,8 @@ def add_prompts(server: MCPServer[Any]) -> None:
 async def document(name: str, context: Context[Any]) -> str:
     """Read a document of this device. Raises MCPError."""
     _, gateway, person = asking(context)
-    try:
+    with _protocol_errors():
         text, is_whole = await document_text(gateway, person, name)
-    except (Refusal, HocketError) as error:
-        raise MCPError(code=INVALID_PARAMS, message=str(error)) from error
     return text if is_whole else f"{text}\n\n[The document is longer than that.]"
 
 
@@ -92,12 +91,20 @@ async def _list_documents(ctx: ServerRequestContext[Any, Any], call_next: CallNe
     cursor = (ctx.params or {}).get("cursor") or "0"
     if not (isinstance(cursor, str) and cursor.isdecimal() and len(cursor) < 10):
         raise MCPError(code=INVALID_PARAMS, message="this is not a cursor of resources/list: leave it out to begin")
-    try:
+    with _protocol_errors():
         listed, following = await gateway.listed(person, int(cursor))
-    except (Refusal, HocketError) as error:
-        raise MCPError(code=INTERNAL_ERROR, message=str(error)) from error
     resources = [
         Resource(uri=uri_of(each.name), name=each.name, title=each.title or Path(each.name).name, mime_type=TEXT)
         for each in listed
     ]
     return ListResourcesResult(resources=resources, next_cursor=None if following is None else str(following))
+
+
+@contextmanager
+def _protocol_errors() -> Iterator[None]:
+    """Report a refusal or an error as the protocol does. Raises MCPError."""
+    try:
+        yield
+    except (Refusal, HocketError) as error:
+        code = INVALID_PARAMS if isinstance(error, Refusal | BadRequest) else INTERNAL_ERROR
+        raise MCPError(code=code, message=str(error)) from error

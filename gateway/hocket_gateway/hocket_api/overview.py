@@ -8,14 +8,11 @@ from collections.abc import Mapping
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hocket_bus.messages import Status
-
 from ..access.people import Person
 from ..gateway import Gateway
 from ..http.sending import json_response
 from .owning import is_owner
 
-OWNERS = ("left", "leaves", "better_model", "cut")  # what no guest is shown
 _LABELLED = re.compile(r'(\w+)\{\w+="([^"]*)"\}')
 
 
@@ -32,19 +29,15 @@ async def status(request: Request) -> Response:
     figures = {
         "round_trip_s": found.metrics.get("rtt_s"),
         "acceptance": _acceptance(found.metrics),
-        **(_for_owner(found) if is_owner(person) else dict.fromkeys(OWNERS)),
     }
-    return json_response({"running": True, **gateway.shown(found), **figures})
-
-
-def _for_owner(found: Status) -> dict[str, object]:
-    values = (
-        _by_label(found.metrics, "sent_bytes_total"),
-        found.facts.get("leaves this device"),
-        found.facts.get("a better model"),
-        _is_cut(found.metrics),
-    )
-    return dict(zip(OWNERS, values, strict=True))
+    owners = {
+        "left": _by_label(found.metrics, "sent_bytes_total"),
+        "leaves": found.facts.get("leaves this device"),
+        "better_model": found.facts.get("a better model"),
+        "cut": _is_cut(found.metrics),
+    }
+    shown = owners if is_owner(person) else dict.fromkeys(owners)
+    return json_response({"running": True, **gateway.shown(found), **figures, **shown})
 
 
 def _acceptance(metrics: Mapping[str, float]) -> dict[str, float]:

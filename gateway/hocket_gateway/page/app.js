@@ -76,7 +76,7 @@ class App extends HTMLElement {
   learn(state) {
     this.state = state;
     this.link.show(state?.cut);
-    this.log.greet(state, this.number ?? null);
+    this.log.greet(state, this.number ?? null, this.more);
   }
 
   buttonOf(name) {
@@ -98,8 +98,9 @@ class App extends HTMLElement {
     const page = await documents().catch(() => null); // the gateway may know no retrieval daemon
     if (!page) return;
     this.number = page.documents.length;
-    this.buttonOf("documents").textContent = `${say("Documents")} (${this.number}${page.next === null ? "" : "+"})`;
-    this.log.greet(this.state, this.number);
+    this.more = page.next !== null;
+    this.buttonOf("documents").textContent = `${say("Documents")} (${this.number}${this.more ? "+" : ""})`;
+    this.log.greet(this.state, this.number, this.more);
   }
 
   // Shows a conversation from here on; an answer in work is stopped.

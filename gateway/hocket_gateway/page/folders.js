@@ -1,10 +1,11 @@
-// The folders of this device that are read again at every change: added by their whole path, and let go of. Tells
-// `changed` when one was added.
+// The folders of this device that are read again at every change: added by their whole path, and let go of. While one is
+// being read, they are looked at again. Tells `changed` when one was added, or was read.
 
 import { unwatchFolder, watchFolder, watchedFolders } from "./api.js";
 import { made, tell } from "./dom.js";
 import { count, say } from "./words.js";
 
+const AGAIN_MS = 1_500;
 const STATES = { waiting: "waiting", reading: "being read", read: "read" };
 
 class Folders extends HTMLElement {
@@ -52,12 +53,22 @@ class Folders extends HTMLElement {
   async shown(request) {
     try {
       const folders = await request();
+      this.follow(folders.some(({ state }) => state !== "read"));
       this.paths = folders.map(({ folder }) => folder);
       this.list.replaceChildren(...folders.map((each) => this.entry(each)));
       this.why.textContent = "";
     } catch (error) {
       this.why.textContent = error.message;
     }
+  }
+
+  // Looks again as long as one is not read and somebody sees it.
+  follow(isReading) {
+    clearTimeout(this.next);
+    const isRead = this.isReading && !isReading;
+    this.isReading = isReading;
+    if (isRead) tell(this, "changed");
+    if (isReading) this.next = setTimeout(() => this.checkVisibility() && this.fill(), AGAIN_MS);
   }
 
   entry({ folder, state, progress, failures, problem }) {

@@ -115,6 +115,7 @@ export const GERMAN = {
   "This device found no passage.": "Dieses Gerät fand keinen Abschnitt.",
   "This device has 1 document.": "Dieses Gerät hat 1 Dokument.",
   "This device has no documents yet: answers come from the cloud's, or from the models alone.": "Dieses Gerät hat noch keine Dokumente: Antworten kommen aus denen der Cloud oder von den Modellen allein.",
+  "This device has more than {number} documents.": "Dieses Gerät hat mehr als {number} Dokumente.",
   "This device has {number} documents.": "Dieses Gerät hat {number} Dokumente.",
   "This device read {passages}; the best fits the question with {score} of 1.": "Dieses Gerät las {passages}; der beste passt zur Frage mit {score} von 1.",
   "This document is on another machine; its text is not sent.": "Dieses Dokument liegt auf einem anderen Rechner; sein Text wird nicht gesendet.",

@@ -34,8 +34,8 @@ class Log extends HTMLElement {
   }
 
   // What there is to do, where nothing was asked yet.
-  greet(state, number) {
-    this.welcome.show(state, number);
+  greet(state, number, more) {
+    this.welcome.show(state, number, more);
   }
 
   // Once a frame, however many tokens come in one.

@@ -42,7 +42,7 @@ class Settings extends HTMLElement {
     const languages = choice(LANGUAGES, chosenLanguage(), choose);
     const fields = [
       field("unknown", say("When nothing that is found is about a question"), unknown),
-      ...NUMBERS.map(([name, title, about, range]) => field(name, say(title), number(name, range, found[name]), say(about), true)),
+      ...NUMBERS.map(([name, title, about, range]) => field(name, say(title), number(name, range, found[name]), say(about))),
       field("language", say("Language of this page"), languages, say("Answers have the language of their question. Notices are English.")),
     ];
     const clear = made("button", { type: "button", className: "clear", textContent: say("Forget these values"), onclick: () => this.clear(leaves) });
@@ -74,12 +74,12 @@ function choice(texts, value, chosen) {
   return select;
 }
 
-function field(name, title, control, about = "", isJudged = false) {
+function field(name, title, control, about = "") {
   control.id = `settings-${name}`;
   const hint = made("small", { id: `${control.id}-about`, textContent: about });
   if (about) control.setAttribute("aria-describedby", hint.id);
-  const wrong = made("small", { id: `${control.id}-wrong`, className: "error", role: "alert" });
-  return made("p", {}, made("label", { htmlFor: control.id, textContent: title }), control, about && hint, isJudged ? wrong : "");
+  const wrong = control.matches("input") && made("small", { id: `${control.id}-wrong`, className: "error", role: "alert" });
+  return made("p", {}, made("label", { htmlFor: control.id, textContent: title }), control, about && hint, wrong || "");
 }
 
 function leaving(leaves) {

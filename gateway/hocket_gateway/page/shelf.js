@@ -23,6 +23,7 @@ class Shelf extends HTMLElement {
     this.found = made("div", { className: "documents" });
     this.passed = made("details", { className: "passed", hidden: true });
     this.folders = made("hocket-folders");
+    this.folders.addEventListener("changed", () => this.fill().catch(() => {})); // the next opening says why
     this.append(this.adding, made("div", { role: "status" }, this.sent), this.filters, this.found, this.passed, this.folders);
   }
 

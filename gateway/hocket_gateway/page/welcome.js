@@ -2,7 +2,7 @@
 // added, and `suggest` with a question.
 
 import { made, tell } from "./dom.js";
-import { count, say } from "./words.js";
+import { count, language, say } from "./words.js";
 
 const QUESTIONS = ["Which documents do I have?", "What did I write last?"]; // answered from the list of documents
 
@@ -19,9 +19,10 @@ class Welcome extends HTMLElement {
     this.replaceChildren(...this.parts);
   }
 
-  // `state` is as /status has it, and null where the gateway does not answer; `number` is null where there is no list.
-  show(state, number) {
-    const steps = state?.running ? [documents(this, number), cloud(state), model(state)].filter(Boolean) : [starting(state)];
+  // `state` is as /status has it, and null where the gateway does not answer; `number` is that of the documents, of which
+  // there may be `more`, and null where there is no list.
+  show(state, number, more) {
+    const steps = state?.running ? [documents(this, number, more), cloud(state), model(state)].filter(Boolean) : [starting(state)];
     const tries = number ? QUESTIONS.map((text) => said(this, say(text))) : [];
     const words = [...steps, ...tries].map(({ textContent }) => textContent).join("\n");
     if (words === this.words) return; // what has the focus keeps it
@@ -39,10 +40,11 @@ function starting(state) {
   return step(false, state ? say("The pair is not running. Start it: hocket up") : say("The gateway does not answer, or requires a key."));
 }
 
-function documents(welcome, number) {
+function documents(welcome, number, more) {
   if (number === null) return null;
   const add = made("button", { type: "button", textContent: say("Add documents"), onclick: () => tell(welcome, "documents") });
   if (number === 0) return step(false, say("This device has no documents yet: answers come from the cloud's, or from the models alone."), add);
+  if (more) return step(true, say("This device has more than {number} documents.", { number: number.toLocaleString(language) }), add);
   return step(true, count(number, "This device has 1 document.", "This device has {number} documents."), add);
 }
 

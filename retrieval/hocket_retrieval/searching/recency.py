@@ -159,7 +159,7 @@ def _changed(document: str) -> Period | None:
         return None
     if changed is None:
         return None
-    day = datetime.fromtimestamp(changed, UTC)
+    day = datetime.fromtimestamp(changed, UTC).astimezone()  # of whoever changed it here
     return Period(day.year, day.month, day.day)
 
 

@@ -123,7 +123,7 @@ def test_an_answer_names_no_more_than_it_is_given_room_for() -> None:
 
 
 def test_documents_of_a_time_are_told_with_their_days() -> None:
-    """One or several, no more than were asked for, and a time of which there is none."""
+    """Name one or several documents, no more than were asked for; say that there is none of a time."""
     names, days = ["/n/b.md", "/n/a.md", "/n/c.md"], ["2026-03-04", "2026-03-01", "2026-03"]
     found = replace(surveyed(*names), days=days)
     of_march = replace(found, when="2026-03")

@@ -101,7 +101,7 @@ def test_a_program_that_starts_its_servers_gets_the_same_tools(front: Served, tm
 
 
 def test_documents_are_resources(front: Served) -> None:
-    """As text, by a URI that has their whole name; what is none, and a cursor that is none, is told in one line."""
+    """Read a document's text by a URI with its whole name; refuse another URI or cursor in one line."""
     listed = used(front.url, lambda client: client.list_resources()).resources
     assert [(each.name, str(each.uri)) for each in listed] == [
         ("device-0", "hocket://device/device-0"),
@@ -120,7 +120,7 @@ def test_documents_are_resources(front: Served) -> None:
 
 
 def test_resources_come_in_pages(front: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each page tells where the next begins, and the last one nothing."""
+    """Give the cursor of the next page with each page but the last."""
     stored = front.retrieval
 
     def one_at_a_time(asked: object) -> object:
@@ -138,7 +138,7 @@ def test_resources_come_in_pages(front: Served, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_prompts_begin_what_hosts_offer_as_commands(front: Served) -> None:
-    """One with a question, one with a document's text; a document that is none is told."""
+    """Return a question, and a document's text; refuse the name of no document."""
     found = {each.name: each for each in used(front.url, lambda client: client.list_prompts()).prompts}
     assert {name: [each.name for each in found[name].arguments] for name in found} == {
         "answer_from_documents": ["question"],

@@ -138,7 +138,7 @@ def test_documents_are_found_by_name_and_kind(shelf: Shelf, page: Browser) -> No
 
 
 def test_a_folder_is_watched_and_let_go(shelf: Shelf, page: Browser, tmp_path: Path) -> None:
-    """A new file is read without a word; what is no folder is refused in one line."""
+    """List its documents once they are read, and those of new files later; refuse what is no folder in one line."""
     (tmp_path / "first.md").write_bytes(NOTE)
     page.click("[data-does=documents]")
     page.until("document.querySelector('#folder')")
@@ -148,7 +148,9 @@ def test_a_folder_is_watched_and_let_go(shelf: Shelf, page: Browser, tmp_path: P
     page.type("#folder", f"{tmp_path}{ENTER}")
     page.until("document.querySelector('.folders li')")
     assert page.texts("hocket-folders .error") == [""]
-    until(lambda: f"{tmp_path}/first.md" in shelf.names())
+    page.until("document.querySelector('.folders small')?.textContent === 'read'")
+    page.until("document.querySelectorAll('.documents li').length === 1")  # without opening the list again
+    assert shelf.names() == [f"{tmp_path}/first.md"]
     (tmp_path / "second.md").write_bytes(NOTE + b" And more.")
     until(lambda: f"{tmp_path}/second.md" in shelf.names())
     assert violations(page) == []

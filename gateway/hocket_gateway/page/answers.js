@@ -12,7 +12,7 @@ export const PROPOSED = {
 const FINISHES = {
   length: "cut at the length limit",
   cancelled: "stopped",
-  unknown: "no passage found is about this question",
+  unknown: "no passage that could be read is about this question",
 };
 const MIN_SHARE = 0.0005;
 

@@ -38,7 +38,7 @@ function foundIn(record) {
 }
 
 function writtenBy({ tokens, finish }) {
-  if (finish === "unknown") return say("No model wrote it, since nothing that was found is about the question.");
+  if (finish === "unknown") return say("No model wrote it, since nothing that could be read is about the question.");
   const number = (way) => tokens.filter(([, source]) => source === way).length;
   const named = Object.keys(WRITERS).filter(number).map((way) => `${say(WRITERS[way])} (${number(way)})`);
   const ways = new Intl.ListFormat(language).format(named);

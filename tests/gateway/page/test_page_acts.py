@@ -154,7 +154,7 @@ SOURCES_OF = [{"name": "mail.eml", "share": 0.8}, {"name": "car.txt", "share": 0
             {"passages": [], "parts": []},
             [
                 "This device found no passage.",
-                "No model wrote it, since nothing that was found is about the question.",
+                "No model wrote it, since nothing that could be read is about the question.",
                 "It hangs on no document.",
             ],
         ),

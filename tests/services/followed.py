@@ -55,6 +55,11 @@ class Booted(NamedTuple):
         laptop = ("hocket-retrieval@device", "hocket-device", "hocket-serve")
         return server + [Unit(self.laptop, name) for name in laptop]
 
+    def journals(self) -> str:
+        """The last lines that each unit wrote."""
+        ends = (unit.machine.ask(f"systemctl status --no-pager -n 20 {unit.name}") for unit in self.units)
+        return "\n".join(ends)
+
     def answers_with_both(self) -> bool:
         """Whether both sides write the answer to anna's question."""
         return self.laptop.attempt(ASK.replace("hocket ask", "hocket ask --require-cloud"), "anna")[0] == 0

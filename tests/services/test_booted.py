@@ -222,7 +222,7 @@ def test_a_model_that_is_got_answers_and_names_the_library_that_it_lacks(booted:
 
 
 def test_the_last_release_becomes_this_one(booted: Booted) -> None:
-    """By the page; what was edited in the configuration stays."""
+    """By the page, a unit that had failed, too; what was edited in the configuration stays."""
     place = f"{SOURCE}/{RELEASE}"
     for machine in booted:
         machine.run(
@@ -231,8 +231,11 @@ def test_the_last_release_becomes_this_one(booted: Booted) -> None:
         machine.run(f"cp {place}/hocket.tmpfiles /etc/tmpfiles.d/hocket.conf; systemctl daemon-reload")
         machine.run("systemctl restart --no-block 'hocket-*'")
     edited = booted.server.run("cat /etc/hocket/cloud.toml")
+    booted.laptop.run("cd /etc/hocket && mv serve.toml away")
+    assert booted.laptop.attempt("systemctl restart hocket-serve")[0] != 0
+    booted.laptop.run("cd /etc/hocket && mv away serve.toml")
     for machine in booted:
         machine.run(block("Upgrade", "make install-units"))
     assert booted.server.run("cat /etc/hocket/cloud.toml") == edited
-    until(lambda: all(unit.is_active for unit in booted.units), every_s=0.5)
+    until(lambda: all(unit.is_active for unit in booted.units), every_s=0.5, said=booted.journals)
     until_answered(booted)

@@ -28,6 +28,7 @@ from .graph.summary_index import SummaryIndex
 from .ingestion.earlier import take_over
 from .ingestion.ingest import Ingester
 from .ingestion.job import Job, OnProgress, Report
+from .ingestion.removed import RemovedFiles
 from .ingestion.secrets_apart import why_apart
 from .ingestion.skipped import SkippedFiles
 from .ingestion.waiting import WaitingFiles
@@ -97,6 +98,8 @@ class Collection:
             opened.callback(self._waiting.close)
             self.skipped = SkippedFiles(folder / "skipped.sqlite")
             opened.callback(self.skipped.close)
+            self._removed = RemovedFiles(folder / "removed.sqlite")
+            opened.callback(self._removed.close)
             self._store = open_store(store, folder, embedder.fingerprint, embedder.dimension)
             opened.callback(self._store.close)
             path = folder / "graph.sqlite"
@@ -116,6 +119,7 @@ class Collection:
             embedder,
             chunk_words,
             self.skipped,
+            self._removed,
             commit=self._commit,
             settle=self._remove_moved,
         )
@@ -204,7 +208,7 @@ class Collection:
         disk may not be mounted.
         """
         folders = [str(path) for path in paths if has_entries(path)]
-        job.report.removed += len(self.remove(self._gone(folders)).removed)
+        job.report.removed += len(self._take_out(self._gone(folders)).removed)
         self._ingester.accept(paths, job)
 
     def resume(self, on_progress: OnProgress = lambda _: None) -> Report:
@@ -244,7 +248,21 @@ class Collection:
         return report
 
     def remove(self, paths: Iterable[str]) -> Removal:
-        """Remove documents by name, or by the folder they lie in; no page on the disk holds their text afterwards."""
+        """Remove documents by name, or by the folder they lie in; no page on the disk holds their text afterwards.
+
+        Readings of its folder skip a document that was removed by name, until its file is named itself.
+        """
+        wanted = list(paths)
+        self._removed.put([name for name in (path.rstrip("/") for path in wanted) if self._is_known(name)])
+        for path in filter(None, wanted):
+            self._removed.lift_below(path)
+        return self._take_out(wanted)
+
+    def _is_known(self, name: str) -> bool:
+        with self._store.moment() as moment:
+            return name in self._waiting or moment.document(name) is not None
+
+    def _take_out(self, paths: Iterable[str]) -> Removal:
         wanted = list(dict.fromkeys(paths))
         with self._store.moment() as moment:
             known = [document.name for document in moment.documents()]

@@ -191,7 +191,7 @@ export const GERMAN = {
   "query": "Frage",
   "read": "gelesen",
   "removed": "entfernt",
-  "removed; it lies in a watched folder, and comes back when that is read again": "entfernt; es liegt in einem beobachteten Ordner und kommt wieder, wenn der neu gelesen wird",
+  "removed; its file stays, and is skipped when its folder is read": "entfernt; die Datei bleibt und wird mit ihrem Ordner nicht mehr gelesen",
   "replaced": "ersetzt",
   "resampled": "neu gezogen",
   "resampled: neither side's proposal": "neu gezogen: von keiner Seite vorgeschlagen",

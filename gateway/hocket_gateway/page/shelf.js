@@ -100,7 +100,7 @@ class Shelf extends HTMLElement {
     await this.acted(title, async () => {
       await removeDocument(name);
       this.words.focus();
-      return say(this.folders.has(name) ? "removed; it lies in a watched folder, and comes back when that is read again" : "removed");
+      return say(this.folders.has(name) ? "removed; its file stays, and is skipped when its folder is read" : "removed");
     });
   }
 

@@ -28,10 +28,12 @@ _NO_WAITING = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 class Walk:
     """The files at some paths: `files` to read, `skipped` ones counted by unknown type, and `errors`, (file, one line).
 
-    `passed_over` are names of what is not read, with the reason.
+    `passed_over` are names of what is not read, with the reason. Folders are read without the `removed` files.
     """
 
-    def __init__(self, paths: Sequence[Path]) -> None:
+    def __init__(self, paths: Sequence[Path], removed: frozenset[str] = frozenset()) -> None:
+        self._removed = removed
+        self._removed_here: list[Path] = []
         self._found: dict[str, Queued] = {}
         self.skipped: Counter[str] = Counter()
         self._left_out: list[Path] = []
@@ -66,6 +68,9 @@ class Walk:
             said.append(f"{len(self._left_out)} folder(s) skipped ({_names(self._left_out)}): name one to read it")
         if self._linked:
             said.append(f"{len(self._linked)} link(s) to folders not followed ({_names(self._linked)})")
+        if self._removed_here:
+            text = f"{len(self._removed_here)} file(s) that you have removed skipped ({_names(self._removed_here)})"
+            said.append(f"{text}: name one to read it")
         if self._empty:
             said.append(f"{len(self._empty)} empty file(s) skipped ({_names(self._empty)})")
         return said
@@ -75,6 +80,9 @@ class Walk:
         for file in _files(folder, self._refused, self._leave_out):
             if reason := why_apart(file):
                 self._keep_apart(file, reason)
+            elif str(file) in self._removed:
+                self._removed_here.append(file)
+                self._pass_over(file, "you have removed it: name the file itself to read it again")
             elif is_supported(file):
                 self._take(file, root)
             else:

@@ -61,7 +61,7 @@ def test_state_is_its_owner_s_alone(tmp_path):
         with Collection(state, ToyEmbedder()) as collection:
             collection.add([("a", "", "The old mill.")])
             modes = {path.stat().st_mode & 0o777 for path in state.iterdir()}
-            assert len(list(state.iterdir())) == 15
+            assert len(list(state.iterdir())) == 18
     finally:
         os.umask(mask)
     assert (state.stat().st_mode & 0o777, modes) == (0o700, {0o600})
@@ -229,3 +229,59 @@ def test_of_two_copies_the_one_is_found_that_is_there(tmp_path):
             collection.ingest(files)
             files[1 - at].unlink()
             assert [each.document for each in collection.search("wheels", 3).passages] == [str(kept)]
+
+
+def names_in(collection: Collection) -> list[str]:
+    return [Path(document.name).name for document in collection.documents()]
+
+
+def test_a_folder_is_read_without_files_that_were_removed_by_name(tmp_path):
+    """Also after a restart and a change of the file; it is listed among the files that were not read, and said."""
+    folder = tmp_path / "files"
+    (folder / "below").mkdir(parents=True)
+    for name in ("a.txt", "below/b.txt", "below/c.txt"):
+        (folder / name).write_text(f"The mill of {name}.")
+    away = folder / "below" / "b.txt"
+    with Collection(tmp_path / "state", ToyEmbedder()) as collection:
+        collection.ingest([folder])
+        collection.remove([str(away)])
+    away.write_text("Another mill.")
+    with Collection(tmp_path / "state", ToyEmbedder()) as collection:
+        for again in (folder, away.parent):
+            report = collection.ingest([again])
+            assert names_in(collection) == ["a.txt", "c.txt"]
+            assert "1 file(s) that you have removed skipped (b.txt): name one to read it" in report.notices
+            assert "name the file itself" in collection.skipped.reason(str(away))
+
+
+@pytest.mark.parametrize("how", ["the file is named", "its folder is removed"])
+def test_a_removed_file_is_read_again(tmp_path, how):
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for name in ("a.txt", "b.txt"):
+        (folder / name).write_text(f"The mill of {name}.")
+    with Collection(tmp_path / "state", ToyEmbedder()) as collection:
+        collection.ingest([folder])
+        collection.remove([str(folder / "b.txt")])
+        if how == "the file is named":
+            collection.ingest([folder / "b.txt"])
+        else:
+            collection.remove([str(folder)])
+        assert collection.ingest([folder]).notices == []
+        assert names_in(collection) == ["a.txt", "b.txt"]
+
+
+def test_a_file_that_was_gone_and_is_back_is_read(tmp_path):
+    """Nobody removed it: its document went with it."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for name in ("a.txt", "b.txt"):
+        (folder / name).write_text(f"The mill of {name}.")
+    with Collection(tmp_path / "state", ToyEmbedder()) as collection:
+        collection.ingest([folder])
+        (folder / "b.txt").unlink()
+        collection.ingest([folder])
+        assert names_in(collection) == ["a.txt"]
+        (folder / "b.txt").write_text("The mill is back.")
+        collection.ingest([folder])
+        assert names_in(collection) == ["a.txt", "b.txt"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -94,19 +94,16 @@ class Collection:
         with ExitStack() as opened:
             opened.callback(self._lock_file.close)
             take_over(folder)
-            self._waiting = WaitingFiles(folder / "queue.sqlite")
-            opened.callback(self._waiting.close)
-            self.skipped = SkippedFiles(folder / "skipped.sqlite")
-            opened.callback(self.skipped.close)
-            self._removed = RemovedFiles(folder / "removed.sqlite")
-            opened.callback(self._removed.close)
-            self._store = open_store(store, folder, embedder.fingerprint, embedder.dimension)
-            opened.callback(self._store.close)
+            until_closed = opened.enter_context
+            self._waiting = until_closed(closing(WaitingFiles(folder / "queue.sqlite")))
+            self.skipped = until_closed(closing(SkippedFiles(folder / "skipped.sqlite")))
+            self._removed = until_closed(closing(RemovedFiles(folder / "removed.sqlite")))
+            self._store = until_closed(closing(open_store(store, folder, embedder.fingerprint, embedder.dimension)))
             path = folder / "graph.sqlite"
-            self.graph = Graph(path, self._store, extractor, graph.entities, graph.min_documents)
-            opened.callback(self.graph.close)
-            self.summaries = SummaryIndex(folder / "summaries.sqlite", embedder)  # of devices, on a cloud
-            opened.callback(self.summaries.close)
+            self.graph = until_closed(closing(Graph(path, self._store, extractor, graph.entities, graph.min_documents)))
+            self.summaries = until_closed(
+                closing(SummaryIndex(folder / "summaries.sqlite", embedder))
+            )  # of devices, on a cloud
             self._opened = opened.pop_all()
         self.embedder = embedder
         self._chunk_words = chunk_words
@@ -119,7 +116,7 @@ class Collection:
             embedder,
             chunk_words,
             self.skipped,
-            self._removed,
+            removed=self._removed,
             commit=self._commit,
             settle=self._remove_moved,
         )

@@ -101,9 +101,9 @@ class QuotingRetrieval(ListRetrieval):
         if isinstance(asked, ListSkipped):
             return Skipped(request=asked.request, files=[], total=0)
         if isinstance(asked, ListDocuments):
-            names = ("device-0", "letters/a")
-            listed = [Document(name=name, title="", chunks=1) for name in names]
-            return Documents(request=asked.request, documents=listed, total=len(names))
+            titles = {"device-0": "", "letters/a": "To Anna"}
+            listed = [Document(name=name, title=title, chunks=1) for name, title in titles.items()]
+            return Documents(request=asked.request, documents=listed, total=len(listed))
         return self.quoted(asked) if isinstance(asked, Quote) else self.shown(asked)
 
     def shown(self, asked: ShowDocument) -> Message:

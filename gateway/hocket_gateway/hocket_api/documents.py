@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from hocket_bus.errors import BadRequest, HocketError
-from hocket_bus.messages import Ingested, Progress
+from hocket_bus.messages import DocumentText, Ingested, Progress
 
 from ..access.people import Person
 from ..answers.shapes import sse
@@ -74,22 +74,22 @@ async def text(request: Request) -> Response:
     return StreamingResponse(_behind(first, showing), media_type="text/plain", headers=HEADERS)
 
 
-async def pages(gateway: Gateway, person: Person, name: str) -> AsyncGenerator[str]:
-    """Yield a document's text page by page, with one in memory at a time. Raises Refusal, HocketError."""
+async def pages(gateway: Gateway, person: Person, name: str) -> AsyncGenerator[DocumentText]:
+    """Yield a document page by page, with one in memory at a time. Raises Refusal, HocketError."""
     with gateway.in_flight.document(person.account):
         chars, total = 0, 1
         while chars < total:
             async with gateway.turns.turn(person.account):
                 page = await gateway.documents.page(name, chars)
-            yield page.text
+            yield page
             chars, total = chars + len(page.text), page.total if page.text else 0
 
 
-async def _behind(first: str, rest: AsyncGenerator[str]) -> AsyncGenerator[str]:
+async def _behind(first: DocumentText, rest: AsyncGenerator[DocumentText]) -> AsyncGenerator[str]:
     async with aclosing(rest):
-        yield first
-        async for text in rest:
-            yield text
+        yield first.text
+        async for page in rest:
+            yield page.text
 
 
 async def add(request: Request) -> Response:

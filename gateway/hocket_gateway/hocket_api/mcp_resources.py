@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -30,7 +29,7 @@ from pydantic import Field
 from hocket_bus.errors import BadRequest, HocketError
 
 from ..http.refusals import Refusal
-from .mcp_tools import Question, asking, document_text
+from .mcp_tools import Question, asking, document_text, title_of
 
 TEMPLATE = "hocket://device/{name}"
 ENCODED = ResourceSecurity(exempt_params={"name"})  # a name of the store, which no file is opened by
@@ -56,7 +55,7 @@ async def document(name: str, context: Context[Any]) -> str:
     """Read a document of this device. Raises MCPError."""
     _, gateway, person = asking(context)
     with _protocol_errors():
-        text, is_whole = await document_text(gateway, person, name)
+        _, text, is_whole = await document_text(gateway, person, name)
     return text if is_whole else f"{text}\n\n[The document is longer than that.]"
 
 
@@ -94,7 +93,7 @@ async def _list_documents(ctx: ServerRequestContext[Any, Any], call_next: CallNe
     with _protocol_errors():
         listed, following = await gateway.listed(person, int(cursor))
     resources = [
-        Resource(uri=uri_of(each.name), name=each.name, title=each.title or Path(each.name).name, mime_type=TEXT)
+        Resource(uri=uri_of(each.name), name=each.name, title=title_of(each.name, each.title), mime_type=TEXT)
         for each in listed
     ]
     return ListResourcesResult(resources=resources, next_cursor=None if following is None else str(following))

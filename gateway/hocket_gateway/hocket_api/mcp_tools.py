@@ -67,8 +67,8 @@ async def search(query: Words, context: Context[Any], passages: Number = 5) -> d
     readable = [
         each for each in found if all(map(person.may_read, (each.document, *(led.document for led in each.led))))
     ]
-    names = dict.fromkeys(each.document for each in readable)  # each once, the best first
-    results = [{"id": name, "title": Path(name).name, "url": document_url(_base(request), name)} for name in names]
+    titles = {each.document: each.title for each in readable}  # each once, the best first
+    results = [_about(request, *each) for each in titles.items()]
     return _result({"results": results, "passages": list(map(_passage, readable))})
 
 
@@ -76,22 +76,31 @@ async def fetch(id: DocumentName, context: Context[Any]) -> dict[str, Any]:
     """Read a document of this device as text, by the id that `search` gives."""
     request, gateway, person = asking(context)
     with _tool_errors():
-        text, is_whole = await document_text(gateway, person, id)
-    about = {"id": id, "title": Path(id).name, "url": document_url(_base(request), id)}
-    return _result({**about, "text": text, "metadata": {"is_whole": is_whole}})
+        title, text, is_whole = await document_text(gateway, person, id)
+    return _result({**_about(request, id, title), "text": text, "metadata": {"is_whole": is_whole}})
 
 
-async def document_text(gateway: Gateway, person: Person, name: str) -> tuple[str, bool]:
-    """Return at most MAX_CHARS of a document's text, and whether that is all of it. Raises Refusal, HocketError."""
+def _about(request: Request, name: str, title: str) -> dict[str, str]:
+    return {"id": name, "title": title_of(name, title), "url": document_url(_base(request), name)}
+
+
+def title_of(name: str, title: str) -> str:
+    """Return the title of a document, or the last part of its name where it has none."""
+    return title or Path(name).name
+
+
+async def document_text(gateway: Gateway, person: Person, name: str) -> tuple[str, str, bool]:
+    """Return a document's title, at most MAX_CHARS of its text, and whether that is all. Raises as `pages`."""
     if not person.may_read(name):
         raise Refusal(403, "this key may not read that document", "search for another one", "not_allowed")
-    text = ""
+    title = text = ""
     async with aclosing(pages(gateway, person, name)) as showing:
         async for page in showing:
-            text += page
+            title = page.title
+            text += page.text
             if len(text) > MAX_CHARS:
                 break
-    return text[:MAX_CHARS], len(text) <= MAX_CHARS
+    return title, text[:MAX_CHARS], len(text) <= MAX_CHARS
 
 
 def _passage(found: Passage) -> dict[str, object]:
@@ -101,11 +110,12 @@ def _passage(found: Passage) -> dict[str, object]:
 
 
 async def documents(context: Context[Any], offset: Offset = 0) -> dict[str, Any]:
-    """List the documents of this device by name."""
+    """List the documents of this device with their titles, by name."""
     _, gateway, person = asking(context)
     with _tool_errors():
         listed, following = await gateway.listed(person, offset)
-    return _result({"documents": [each.name for each in listed], "next": following})
+    named = [{"id": each.name, "title": title_of(each.name, each.title)} for each in listed]
+    return _result({"documents": named, "next": following})
 
 
 async def status(context: Context[Any]) -> dict[str, Any]:

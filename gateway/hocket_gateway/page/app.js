@@ -60,6 +60,7 @@ class App extends HTMLElement {
       settings: () => this.sheet.openSettings(this.state?.leaves),
     };
     for (const [name, act] of Object.entries(buttons)) this.buttonOf(name).addEventListener("click", act);
+    this.history.addEventListener("keydown", ({ key, target }) => key === "Escape" && !target.value && this.leaveHistory());
     window.addEventListener("storage", () => this.showHistory());
     window.addEventListener("dragover", (event) => event.preventDefault());
     window.addEventListener("drop", (event) => this.drop(event));
@@ -145,6 +146,11 @@ class App extends HTMLElement {
   toggleHistory(isSeen) {
     this.history.hidden = !isSeen;
     this.buttonOf("history").ariaExpanded = String(isSeen);
+  }
+
+  leaveHistory() {
+    this.toggleHistory(false);
+    this.buttonOf("history").focus();
   }
 
   showHistory() {

@@ -65,8 +65,8 @@ class Ingester:
         embedder: Embedder,
         chunk_words: int,
         skipped: SkippedFiles,
-        removed: RemovedFiles,
         *,
+        removed: RemovedFiles,
         commit: Commit,
         settle: Callable[[Sequence[str]], int],
     ) -> None:

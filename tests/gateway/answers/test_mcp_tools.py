@@ -155,7 +155,11 @@ def test_prompts_begin_what_hosts_offer_as_commands(front: Served) -> None:
 
 
 def test_documents_and_status_are_listed(front: Served) -> None:
-    assert called(front.url, "documents").structured_content == {"documents": ["device-0", "letters/a"], "next": None}
+    """A document without a title by the last part of its name."""
+    assert called(front.url, "documents").structured_content == {
+        "documents": [{"id": "device-0", "title": "device-0"}, {"id": "letters/a", "title": "To Anna"}],
+        "next": None,
+    }
     assert called(front.url, "status").structured_content["model"]
 
 
@@ -172,7 +176,8 @@ def test_rights_are_those_of_the_key(front: Served) -> None:
         assert "hocket-alone" in refused.content[0].text
         called(front.url, "search", key, query="kala")
         assert front.retrieval.searched[-1].within == ["letters"]
-        assert called(front.url, "documents", key).structured_content["documents"] == ["letters/a"]
+        (listed,) = called(front.url, "documents", key).structured_content["documents"]
+        assert listed == {"id": "letters/a", "title": "To Anna"}
         listed = used(front.url, lambda client: client.list_resources(), key).resources
         assert [each.name for each in listed] == ["letters/a"]
         for use in (

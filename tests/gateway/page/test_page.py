@@ -107,7 +107,7 @@ def test_the_page_is_open_and_what_it_shows_is_not(front: Served, key: str) -> N
     for path in ("/status", "/documents", "/page", "/documents/device-0"):
         assert get(front, path).status_code == 401
     mine = get(front, "/documents", authorization=f"Bearer {key}").json()
-    letter = {"name": "letters/a", "title": "", "passages": 1, "removable": False}
+    letter = {"name": "letters/a", "title": "To Anna", "passages": 1, "removable": False}
     assert mine == {"documents": [letter], "next": None, "uploads": False, "watching": False}
     status = get(front, "/status", authorization=f"Bearer {key}").json()
     assert {status[name] for name in ("left", "leaves", "better_model", "cut")} == {None}

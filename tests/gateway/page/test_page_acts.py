@@ -317,6 +317,17 @@ def test_conversations_are_searched_renamed_and_exported(page: Browser) -> None:
     assert {"device", "cloud"} == {source["side"] for source in turn["sources"]}
 
 
+def test_escape_leaves_the_conversations(page: Browser) -> None:
+    """From anywhere among them, but not with what is being typed; the focus is on the button that opened them."""
+    ask(page, "kala?")
+    page.click("[data-does=history]")
+    page.type("hocket-history input", "kala" + ESCAPE)
+    assert not page.run("return document.querySelector('hocket-history').hidden")
+    page.type("hocket-history li button", ESCAPE)
+    assert page.run("return document.querySelector('hocket-history').hidden")
+    assert page.run("return document.activeElement.dataset.does") == "history"
+
+
 def test_a_pinned_conversation_stays_at_the_top(page: Browser) -> None:
     """Whichever is newer, and until it is let go."""
     titles = "hocket-history li > button:first-child"

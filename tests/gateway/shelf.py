@@ -74,8 +74,10 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
 
 @pytest.fixture
 def shelf(there: Shelf) -> Iterator[Shelf]:
-    """Empty, and without keys, before and behind each test."""
+    """Empty, without keys and watched folders, before and behind each test."""
     yield there
     (there.folder / "people.json").unlink(missing_ok=True)
+    for each in there.ask("GET", "/watched").json()["folders"]:
+        assert there.ask("DELETE", f"/watched{quote(each['folder'])}").status_code == 200
     for name in there.names():
         assert there.ask("DELETE", f"/documents/{quote(name, safe='')}").status_code == 200

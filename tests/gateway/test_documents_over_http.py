@@ -189,6 +189,37 @@ def test_a_watched_folder_is_read_at_every_change(shelf: Shelf, tmp_path: Path) 
     assert shelf.names() == [other]
 
 
+def test_a_document_that_is_removed_from_a_watched_folder_stays_away(shelf: Shelf, tmp_path: Path) -> None:
+    """Whatever changes in the folder, the file itself included; its file stays."""
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_bytes(NOTE + name.encode())
+    one, other = str(tmp_path / "a.md"), str(tmp_path / "b.md")
+    assert shelf.ask("PUT", f"/watched{quote(str(tmp_path))}").status_code == 200
+    until(lambda: shelf.names() == [one, other])
+    assert shelf.ask("DELETE", f"/documents/{quote(one, safe='')}").status_code == 200
+    (tmp_path / "a.md").write_bytes(b"Of herons.")
+    (tmp_path / "c.md").write_bytes(b"Of tulips.")
+    until(lambda: len(shelf.names()) == 2)
+    assert shelf.names() == [other, str(tmp_path / "c.md")]
+    reasons = {each["name"]: each["why"] for each in shelf.ask("GET", "/skipped").json()["skipped"]}
+    assert "you have removed it" in reasons[one]
+    assert Path(one).exists()
+
+
+def test_no_folder_is_watched_twice(shelf: Shelf, tmp_path: Path) -> None:
+    """One that lies in a watched one is refused, and one that holds others takes their place."""
+    outer, inner = tmp_path / "outer", tmp_path / "outer" / "in" / "ner"
+    inner.mkdir(parents=True)
+    (inner / "a.md").write_bytes(NOTE)
+    for folder in (inner, outer):
+        shown = shelf.ask("PUT", f"/watched{quote(str(folder))}").json()["folders"]
+        assert [each["folder"] for each in shown] == [str(folder)]
+    refused = shelf.ask("PUT", f"/watched{quote(str(inner))}")
+    assert (refused.status_code, f"as part of {outer}" in refused.text) == (400, True)
+    assert json.loads((shelf.folder / "watched.json").read_text()) == [str(outer)]
+    until(lambda: shelf.names() == [str(inner / "a.md")])
+
+
 def test_no_key_is_enough_to_watch(shelf: Shelf, tmp_path: Path) -> None:
     """Whoever could name a folder could read any file."""
     key = people.invite(shelf.folder / "people.json", "anna", may_upload=True)

@@ -133,7 +133,7 @@ async def watched(request: Request) -> Response:
 async def watch(request: Request) -> Response:
     """Read a folder of this device now, and at every change from now on. Raises Refusal."""
     gateway = owned(request)
-    gateway.watching.add(_folder(request))
+    await gateway.watching.add(_folder(request))
     return json_response({"folders": gateway.watching.shown()})
 
 

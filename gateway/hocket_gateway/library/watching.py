@@ -78,8 +78,8 @@ class Watching:
         """Return all folders, by name."""
         return [folder.shown() for _, folder in sorted(self._folders.items())]
 
-    def add(self, name: str) -> None:
-        """Watch a folder from now on; one that is watched stays so. Raises Refusal."""
+    async def add(self, name: str) -> None:
+        """Watch a folder from now on, in place of those below it; one that is watched stays so. Raises Refusal."""
         if self._file is None:
             raise Refusal(403, "this gateway watches no folders", "set watched in serve.toml", "not_allowed")
         path = Path(os.path.realpath(name))  # a link could lead elsewhere tomorrow
@@ -89,11 +89,18 @@ class Watching:
         if not _may_read(path):
             text = f"the user of this gateway may not read '{name[:200]}'"
             raise Refusal(403, text, "let that user read the folder", "not_allowed", param="folder")
-        if path not in self._folders and len(self._folders) >= MAX_FOLDERS:
+        if above := next((folder for folder in self._folders if folder in path.parents), None):
+            text = f"'{name[:200]}' is watched already, as part of {above}"
+            raise Refusal(400, text, f"stop watching {above} first", "watched", param="folder")
+        below = [folder for folder in self._folders if path in folder.parents]
+        if path not in self._folders and len(self._folders) - len(below) >= MAX_FOLDERS:
             raise Refusal(400, f"{MAX_FOLDERS} folders are watched", "remove one first", "too_many")
         if path not in self._folders:
+            for folder in below:
+                del self._folders[folder]
             self._begin(path)
             self._save(self._file)
+            await _ended([self._tasks.pop(folder) for folder in below])
 
     async def drop(self, name: str) -> None:
         """Stop watching a folder; its documents stay. Raises Refusal."""

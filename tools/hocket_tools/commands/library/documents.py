@@ -79,7 +79,11 @@ def documents(
     *,
     remove: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATH", help="Remove this document, or all in this folder; repeatable."),
+        typer.Option(
+            metavar="PATH",
+            help="Remove this document, or all in this folder; repeatable. Reading its folder again skips a document "
+            "that was removed by its own name.",
+        ),
     ] = None,
     show: Annotated[
         str | None,

@@ -1,7 +1,8 @@
 // Conversations in this browser's storage, the pinned ones first, then the newest: {id, at, title, pinned, turns:
 // [{question, model, answer}]}; without a title the first question is it.
 
-import { say } from "./words.js";
+import { shown, textOf } from "./answers.js";
+import { language, say } from "./words.js";
 
 const PLACE = "hocket-conversations";
 
@@ -43,7 +44,7 @@ function save(conversations) {
 }
 
 // Whether a title, a question or an answer has these words.
-export function matches(conversation, words, textOf) {
+export function matches(conversation, words) {
   const texts = conversation.turns.flatMap(({ question, answer }) => [question, textOf(answer)]);
   const all = [titleOf(conversation), ...texts].join("\n").toLowerCase();
   return words.toLowerCase().split(/\s+/).every((word) => all.includes(word));
@@ -55,15 +56,15 @@ export const FORMATS = {
   json: { name: "JSON", type: "application/json", write: asJson },
 };
 
-function asMarkdown(conversation, textOf) {
+function asMarkdown(conversation) {
   const turns = conversation.turns.map(({ question, answer }) => {
-    const sources = (answer.sources ?? []).map(({ title }) => `- ${title}`);
+    const sources = shown(answer).map(({ title }) => `- ${title}`);
     return [`## ${question}`, textOf(answer), sources.length ? `${say("Sources")}:\n\n${sources.join("\n")}` : ""].filter(Boolean).join("\n\n");
   });
-  return [`# ${titleOf(conversation)}`, ...turns].join("\n\n") + "\n";
+  return [`# ${titleOf(conversation)}`, new Date(conversation.at).toLocaleString(language), ...turns].join("\n\n") + "\n";
 }
 
-function asJson(conversation, textOf) {
+function asJson(conversation) {
   const turns = conversation.turns.map(({ question, model, answer }) => {
     const sources = (answer.sources ?? []).map(({ side, document, ordinal, title, share, text }) => ({ side, document, ordinal, title, share, text }));
     const { id, finish, notices } = answer;

@@ -1,7 +1,6 @@
 // The conversations of this browser, of which those that have the words of a search are shown. Tells `resume` with one,
 // `amend` with one and what of it is another, and `forget` with the id of one.
 
-import { textOf } from "./answers.js";
 import { FORMATS, matches, titleOf } from "./conversations.js";
 import { made, sure, tell } from "./dom.js";
 import { language, say } from "./words.js";
@@ -23,7 +22,7 @@ class History extends HTMLElement {
   }
 
   list() {
-    const found = this.conversations.filter((each) => matches(each, this.words.value.trim(), textOf));
+    const found = this.conversations.filter((each) => matches(each, this.words.value.trim()));
     const list = made("ul", { ariaLabel: say("Conversations") });
     list.append(...found.map((each) => this.entry(each, each.id === this.current)));
     const hadFocus = this.found.contains(document.activeElement);
@@ -81,7 +80,7 @@ function named(name, field) {
 // As a file of the browser's downloads.
 function download(conversation, kind) {
   const { type, write } = FORMATS[kind];
-  const url = URL.createObjectURL(new Blob([write(conversation, textOf)], { type }));
+  const url = URL.createObjectURL(new Blob([write(conversation)], { type }));
   const name = titleOf(conversation).slice(0, NAME_CHARS).replace(/[^\p{L}\p{N} _-]/gu, "").trim();
   made("a", { href: url, download: `${name || "conversation"}.${kind}` }).click();
   setTimeout(() => URL.revokeObjectURL(url));

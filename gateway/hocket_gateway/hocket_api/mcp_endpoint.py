@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from importlib.metadata import version
+from typing import Any
 
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import ToolAnnotations
+from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
+from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
@@ -22,11 +26,25 @@ INSTRUCTIONS = (
 )
 
 
+class _Server(MCPServer[Any]):
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool. Raises ToolError; about wrong arguments in one line, where the SDK's has several, and a link."""
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            wrong = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.__cause__.errors()]
+            raise ToolError(f"{name} does not take these arguments ({'; '.join(wrong)})") from error
+
+
 class McpEndpoint:
     """The path as an ASGI application; `manager.run()` surrounds all its requests."""
 
     def __init__(self, max_body_bytes: int) -> None:
-        server = MCPServer("hocket", instructions=INSTRUCTIONS, version=version("hocket"))
+        server = _Server("hocket", instructions=INSTRUCTIONS, version=version("hocket"))
         for tool in TOOLS:
             reads = ToolAnnotations(read_only_hint=True, open_world_hint=tool is ask)  # which asks the cloud
             server.add_tool(tool, annotations=reads)

@@ -154,6 +154,14 @@ def test_prompts_begin_what_hosts_offer_as_commands(front: Served) -> None:
         used(front.url, lambda client: client.get_prompt("summarize_document", {"name": "none"}))
 
 
+@pytest.mark.parametrize(("given", "named"), [({"query": "kala", "passages": 99}, "passages"), ({}, "query")])
+def test_wrong_arguments_are_named_in_one_line(front: Served, given: dict[str, object], named: str) -> None:
+    refused = called(front.url, "search", **given)
+    said = refused.content[0].text
+    assert (refused.is_error, said.count("\n"), "http" in said) == (True, 0, False)
+    assert f"search does not take these arguments ({named}: " in said
+
+
 def test_documents_and_status_are_listed(front: Served) -> None:
     """A document without a title by the last part of its name."""
     assert called(front.url, "documents").structured_content == {

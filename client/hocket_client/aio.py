@@ -11,12 +11,14 @@ from typing import Any, Unpack
 from hocket_bus.deadline import Deadline
 from hocket_bus.messages import (
     SUGGESTED,
+    Account,
     Done,
     Explain,
     Explained,
     LinkSwitched,
     Message,
     Notice,
+    ShowAccount,
     Status,
     StatusRequest,
     SwitchLink,
@@ -106,6 +108,11 @@ class AsyncClient:
     async def explain(self, number: bytes, wait_s: float = 5.0) -> dict[str, Any]:
         """Return the record of a request; see Client.explain."""
         return record_in(await self._asked(Explain(request=os.urandom(16), number=number), Explained, wait_s))
+
+    @checked
+    async def account(self, wait_s: float = 5.0) -> Account:
+        """Return the bits that documents have disclosed; see Client.account."""
+        return await self._asked(ShowAccount(request=os.urandom(16)), Account, wait_s)
 
     async def _asked(self, message: Request, kind: type[T], wait_s: float) -> T:
         if self._connection is None:

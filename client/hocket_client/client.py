@@ -12,12 +12,14 @@ from typing import Any, Unpack
 
 from hocket_bus.messages import (
     SUGGESTED,
+    Account,
     Done,
     Explain,
     Explained,
     LinkSwitched,
     Message,
     Notice,
+    ShowAccount,
     Status,
     StatusRequest,
     SwitchLink,
@@ -96,6 +98,11 @@ class Client:
     def explain(self, number: bytes, wait_s: float = 5.0) -> dict[str, Any]:
         """Return the record of the request with this number, as in `hocket explain --json`. Raises as `status` does."""
         return record_in(self._asked(Explain(request=os.urandom(16), number=number), Explained, wait_s))
+
+    @checked
+    def account(self, wait_s: float = 5.0) -> Account:
+        """Return the bits that this device's documents have disclosed. Raises as `status` does."""
+        return self._asked(ShowAccount(request=os.urandom(16)), Account, wait_s)
 
     def _asked(self, message: Request, kind: type[T], wait_s: float) -> T:
         inbox: SimpleQueue[Message] = SimpleQueue()

@@ -22,6 +22,7 @@ from hocket_bus.errors import Cancelled, DeadlineExceeded, HocketError, Protocol
 from hocket_bus.faults import error_message, raised
 from hocket_bus.messages import (
     Accepted,
+    Account,
     Behind,
     Cancel,
     Done,
@@ -35,6 +36,7 @@ from hocket_bus.messages import (
     Message,
     Notice,
     Remembered,
+    ShowAccount,
     Status,
     StatusRequest,
     Suggestion,
@@ -50,13 +52,13 @@ from .pace import Pace
 from .question import Options, ask_message
 
 T = TypeVar("T", bound=Message)
-Request = StatusRequest | SwitchLink | Explain  # what has one reply
+Request = StatusRequest | SwitchLink | Explain | ShowAccount  # what has one reply
 Receiver = Callable[[Message], None]
 Nudge = Callable[[], list[Message]]
 
 TAKEN = (
     *(Accepted, Error, Lost, Token, Thought, Waiting, Notice, Done, Failed),
-    *(Status, LinkSwitched, Explained, Behind, Suggestion, Remembered),
+    *(Status, LinkSwitched, Explained, Account, Behind, Suggestion, Remembered),
 )
 CLOSED = ("the client was closed", "ask with an open one")
 

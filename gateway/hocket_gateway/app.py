@@ -74,6 +74,7 @@ def _routes(tools: McpEndpoint) -> list[Route]:
         Route("/status", overview.status),
         Route("/link", owning.link, methods=["POST"]),
         Route("/explanations/{number}", owning.explanation),
+        Route("/account", owning.account),
         Route("/composing", composing, methods=["POST"]),
         Route("/markdown", markdown, methods=["POST"]),
         Route("/documents", documents.listing),

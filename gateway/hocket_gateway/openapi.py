@@ -73,6 +73,7 @@ OPERATIONS = (
     Operation("delete", "/watched/{name}", "Stop watching a folder."),
     Operation("post", "/link", "Cut or restore the link to the cloud.", LinkRequest),
     Operation("get", "/explanations/{number}", "Return the decision record of an answer."),
+    Operation("get", "/account", "Return the bits that each document has disclosed, and the bounds."),
     Operation("post", "/composing", "Suggest how a text continues.", ComposingRequest, (EVENTS,)),
     Operation("post", "/markdown", "Lay out a text in Markdown as a tree.", MarkdownRequest),
     Operation("get", "/v1/models", "List the ways of answering as models."),

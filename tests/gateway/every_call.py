@@ -69,6 +69,7 @@ def calls_of(place: Place, question: str) -> Calls:
         ("delete", "/watched/{name}"): [call("DELETE", f"/watched{quote(str(Path(place.file).parents[1]))}")],
         ("post", "/link"): [call("POST", "/link", json={"cut": False})],
         ("get", "/explanations/{number}"): gets(f"/explanations/{place.answer}"),
+        ("get", "/account"): gets("/account"),
         ("post", "/composing"): [
             call("POST", "/composing", json=text),
             call("POST", "/composing", json={**text, "alone": True}),

@@ -4,6 +4,7 @@ A last field named `payload` travels as a raw frame of its own; the bus does not
 Ids of requests, sessions and topics are 16 random bytes. Digests are unsigned 64-bit integers.
 """
 
+from .account import MAX_DOCUMENTS, Account, DocumentBits, ShowAccount
 from .aggregation import (
     DEFAULT_WEIGHTS,
     METHODS,
@@ -209,6 +210,7 @@ __all__ = [
     "DEFAULT_WEIGHTS",
     "HAS_PAYLOAD",
     "MAX_ANSWER_CHARS",
+    "MAX_DOCUMENTS",
     "MAX_EMBEDDED",
     "MAX_ENVELOPE_BYTES",
     "MAX_EVIDENCE",
@@ -240,6 +242,7 @@ __all__ = [
     "SUGGESTED",
     "WEIGHTS",
     "Accepted",
+    "Account",
     "Aggregated",
     "AggregationOptions",
     "AggregationOutcome",
@@ -256,6 +259,7 @@ __all__ = [
     "DispatchOptions",
     "DispatchOutcome",
     "Document",
+    "DocumentBits",
     "DocumentText",
     "Documents",
     "Done",
@@ -346,6 +350,7 @@ __all__ = [
     "Sealed",
     "Search",
     "Sentence",
+    "ShowAccount",
     "ShowDocument",
     "Side",
     "Skipped",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from . import aggregation, composition, control, dispatch, documents, graph, group, retrieval, stream
+from . import account, aggregation, composition, control, dispatch, documents, graph, group, retrieval, stream
 from .types import Conversation, DataClass, Message, Needs
 
 CONVERSATIONS: tuple[Conversation, ...] = (
@@ -19,6 +19,7 @@ CONVERSATIONS: tuple[Conversation, ...] = (
     graph.CONVERSATION,
     documents.CONVERSATION,
     group.CONVERSATION,
+    account.CONVERSATION,
 )
 
 _ENTRIES = [entry for conversation in CONVERSATIONS for entry in conversation.entries]

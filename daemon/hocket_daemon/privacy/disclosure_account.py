@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from pathlib import Path
 from typing import NamedTuple
@@ -44,6 +44,16 @@ class Disclosed(NamedTuple):
     peer: str
     document: str
     bits: float
+
+
+class DocumentDisclosed(NamedTuple):
+    """The bits that were disclosed of a document: today, ever, by peer, and the last day."""
+
+    document: str
+    today: float
+    total: float
+    peers: dict[str, float]
+    last: str
 
 
 class Charged(NamedTuple):
@@ -152,6 +162,17 @@ class DisclosureAccount:
                 text = f"the account of what words disclose cannot be written to {self._path}: {error}"
                 raise Unavailable(text, "make the ledger's folder writable for the device daemon") from error
         self._reserved |= bits
+
+
+def by_document(entries: Iterable[Disclosed], day: str) -> list[DocumentDisclosed]:
+    """Return each document's sums, the most disclosed first; `day` is today."""
+    rows = dict[str, DocumentDisclosed]()
+    for each in entries:
+        row = rows.get(each.document, DocumentDisclosed(each.document, 0.0, 0.0, {}, each.day))
+        peers = row.peers | {each.peer: row.peers.get(each.peer, 0.0) + each.bits}
+        of_today, last = row.today + each.bits * (each.day == day), max(row.last, each.day)
+        rows[each.document] = DocumentDisclosed(each.document, of_today, row.total + each.bits, peers, last)
+    return sorted(rows.values(), key=lambda row: (-row.total, row.document))
 
 
 def read(path: Path) -> list[Disclosed]:

@@ -36,6 +36,7 @@ from ..serving.mode import Peer
 from ..serving.peers.openings import Openings
 from ..serving.peers.peers import Unlinked
 from ..serving.peers.sealed_peer_group import SealedPeerGroup
+from ..serving.records.accounting import Accounting
 from ..serving.services import Services
 from .daemon import Daemon
 from .membership import BY_LIST, CloudMember, MemberList, check_successor, read
@@ -110,6 +111,8 @@ class DeviceDaemon(Daemon):
         )
         self.board.add(facts=[self._composition.facts], metrics=[self._composition.metrics])
         self.board.add(facts=[self._graph.facts], metrics=[self._graph.metrics])
+        account, bounds = self.services.account, self._disclosure_bounds()
+        Accounting(account, self.ledger.path, bounds, self.server).add_to(self.at_server)
         if self.services.account is not None:
             self.board.add(facts=[self.services.account.facts], metrics=[self.services.account.metrics])
 
@@ -148,10 +151,12 @@ class DeviceDaemon(Daemon):
 
     def open_account(self) -> DisclosureAccount | None:
         """Return the account of [egress]; None unless words are all that leaves of drafts."""
-        egress = self._egress
-        if egress.drafts != "words":
+        if self._egress.drafts != "words":
             return None
-        return DisclosureAccount(self.ledger.path, DisclosureBounds(egress.bits_a_day, egress.bits_a_document))
+        return DisclosureAccount(self.ledger.path, self._disclosure_bounds())
+
+    def _disclosure_bounds(self) -> DisclosureBounds:
+        return DisclosureBounds(self._egress.bits_a_day, self._egress.bits_a_document)
 
     def memory_peer(self) -> Peer | None:
         """Return the cloud as a peer for what may be asked of it while a text is composed; None without a cloud."""

@@ -1,10 +1,10 @@
-"""Paths for the owner, who needs no key: cut the link for all who ask here, and see the decisions on any answer."""
+"""Paths for the owner, who needs no key: cut the link for all who ask, see any answer's record and the account."""
 
 from __future__ import annotations
 
 import re
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -42,6 +42,14 @@ async def explanation(request: Request) -> Response:
         return json_response(await (await gateway.upstream.client()).explain(bytes.fromhex(number)))
     except BadRequest as error:
         raise Refusal(404, error.text, error.remedy, "no_record") from error
+
+
+async def account(request: Request) -> Response:
+    """Return the bits of `hocket audit --by document`, and their bounds. Raises Refusal, HocketError."""
+    found = await (await owned(request).upstream.client()).account()
+    documents = [structs.asdict(each) for each in found.documents]
+    bounds = {"bits_a_day": found.bits_a_day, "bits_a_document": found.bits_a_document}
+    return json_response({"counted": found.is_counted, "documents": documents, **bounds})
 
 
 def is_owner(person: Person) -> bool:

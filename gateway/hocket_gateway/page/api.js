@@ -86,6 +86,11 @@ export async function layout(text) {
   return (await (await asked("markdown", options)).json()).tree;
 }
 
+// The bits that documents disclosed in all answers, the most first.
+export async function account() {
+  return (await get("account")).json();
+}
+
 // The record of an answer, as hocket explain has it, with those of its parts.
 export async function explanation(id) {
   const { record } = await (await get(`explanations/${id}`)).json();

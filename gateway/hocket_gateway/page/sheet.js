@@ -1,5 +1,6 @@
 // A sheet beside the conversation: a document, opened at a passage, the list of this device's documents, or the settings.
 
+import { disclosures } from "./account.js";
 import { documentText, explanation } from "./api.js";
 import { made } from "./dom.js";
 import { left, why } from "./explanation.js";
@@ -35,8 +36,9 @@ class Sheet extends HTMLElement {
     return this.openRecord(say("Why this answer"), turn, why);
   }
 
-  openLeft(turn) {
-    return this.openRecord(say("What the cloud saw"), turn, left);
+  async openLeft(turn) {
+    await this.openRecord(say("What the cloud saw"), turn, left);
+    await this.orSayWhy(async () => this.content.append(...(await disclosures())));
   }
 
   async openRecord(title, turn, parts) {

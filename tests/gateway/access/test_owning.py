@@ -64,6 +64,7 @@ def test_no_key_may(front: Served, http: httpx2.Client, rights: dict[str, object
     try:
         assert http.post("/link", json={"cut": True}, headers=key).status_code == 403
         assert http.get(f"/explanations/{number}", headers=key).status_code == 403
+        assert http.get("/account", headers=key).status_code == 403
         assert http.get("/status", headers=key).json()["cut"] is None
         assert http.post("/link", json={"cut": True}).status_code == 401
     finally:

@@ -256,6 +256,36 @@ def test_counted_words_are_shown_with_their_bits(page: Browser) -> None:
     assert violations(page) == []
 
 
+def test_what_all_answers_disclosed_is_shown_and_a_document_removed(page: Browser) -> None:
+    """Below what left for an answer: bits against the bound, who learnt them, and when."""
+    ask(page)
+    lease = {
+        "document": "/notes/lease.md",
+        "today": 1.25,
+        "total": 31.25,
+        "peers": {"cloud": 31.25},
+        "last": "2026-12-01",
+    }
+    found = {"counted": True, "documents": [lease], "bits_a_day": 0.0, "bits_a_document": 100.0}
+    page.run(
+        "const sent = window.fetch; window.fetch = (path, given) => path === 'account'"
+        f" ? Promise.resolve(new Response(JSON.stringify({json.dumps(found)})))"
+        " : given?.method !== 'DELETE' ? sent(path, given)"
+        " : (window.removed = path, Promise.resolve(new Response('{}')));"
+    )
+    page.click("button.left")
+    page.until("document.querySelector('dialog .folders li')")
+    assert page.texts("dialog .folders small") == [
+        "31.3 of at most 100 bits, 1.3 of them today; to cloud, last on 2026-12-01"
+    ]
+    assert violations(page) == []
+    page.click("dialog .folders .remove")
+    assert page.run("return window.removed") is None
+    page.click("dialog .folders .remove")
+    page.until("!document.querySelector('dialog .folders .remove')")
+    assert page.run("return window.removed") == "documents/%2Fnotes%2Flease.md"
+
+
 def test_an_answer_is_copied_without_its_colours(page: Browser) -> None:
     ask(page)
     page.run(

@@ -13,7 +13,7 @@ from hocket_bus.errors import BadConfiguration
 from hocket_bus.messages import CLASS_OF, Done, Draft, Target
 from hocket_bus.wire import decode
 from hocket_daemon.aggregation.answer_summary import END, MIN_CHARGE
-from hocket_daemon.privacy.disclosure_account import read
+from hocket_daemon.privacy.disclosure_account import DisclosureAccount, DisclosureBounds, read
 from hocket_daemon.privacy.egress import EgressSettings
 from hocket_daemon.serving.records import decisions
 from hocket_daemon.serving.search.evidence import UNKNOWN, WITHHELD
@@ -72,6 +72,7 @@ def test_words_alone_leave_and_every_one_is_in_the_account(tiny_models: dict[str
             assert made.device is not None
             until(lambda: made.device.board.facts()["requests in work"] == "0")  # what was drafted ahead is given back
             shown, counted = made.device.board.facts()["disclosed by words"], made.device.board.metrics()
+            listed = made.client().account()
             stop(made, tap)
         sent = [decode(frames) for recorded in tap.recorded() for frames in messages(recorded)]
         records = [each.record for each in decisions.last(Path(folder) / "decisions", 100)]
@@ -86,6 +87,11 @@ def test_words_alone_leave_and_every_one_is_in_the_account(tiny_models: dict[str
         recount.update({each["document"]: each["bits"] for each in record["disclosed"]})
     assert {each.document: each.bits for each in account} == pytest.approx(dict(recount), abs=1e-6)
     assert {each.peer for each in account} == {"cloud"}
+    assert {each.document: each.total for each in listed.documents} == pytest.approx(dict(recount), abs=1e-6)
+    totals = [each.total for each in listed.documents]
+    assert totals == sorted(totals, reverse=True)
+    assert all(each.peers == {"cloud": each.total} == {"cloud": each.today} for each in listed.documents)
+    assert listed.is_counted
     assert sum(recount.values()) > 1.0
     assert shown.startswith(f"{sum(recount.values()):.0f} bits of ")
     assert counted["disclosed_bits"] == pytest.approx(sum(recount.values()))
@@ -104,6 +110,27 @@ def test_words_alone_leave_and_every_one_is_in_the_account(tiny_models: dict[str
         named += whole
         assert [word for word in whole if word not in f"{answer.text}{END}"] == []
     assert named
+
+
+def test_an_account_of_earlier_answers_is_shown_where_nothing_is_counted(tiny_models: dict[str, Path]) -> None:
+    """As the ledger has it; the bounds are those of the settings."""
+    day = "2026-01-02"
+    with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
+        for side in ("device", "cloud"):
+            made.start_retrieval(side)
+        account = DisclosureAccount(made.folder / "ledger", DisclosureBounds(), lambda: day)
+        for peer, bits in (("cloud", 3.0), ("group", 1.5)):
+            account.charge(peer, {"/a.md": bits, "/b.md": 4.0 * bits, "/c.md": 0.0})
+        account.write()
+        made.start_cloud()
+        egress = EgressSettings(ledger=str(made.folder / "ledger"), bits_a_document=100.0)
+        made.start_device(egress=egress)
+        shown = made.client().account()
+        assert (shown.is_counted, shown.bits_a_day, shown.bits_a_document) == (False, 0.0, 100.0)
+        assert [(each.document, each.today, each.total, each.peers, each.last) for each in shown.documents] == [
+            ("/b.md", 0.0, 18.0, {"cloud": 12.0, "group": 6.0}, day),
+            ("/a.md", 0.0, 4.5, {"cloud": 3.0, "group": 1.5}, day),
+        ]
 
 
 def test_what_is_withheld_is_not_said_to_be_missing(tiny_models: dict[str, Path]) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hocket_daemon.privacy.disclosure_account import Disclosed
+    from hocket_daemon.privacy.disclosure_account import DocumentDisclosed
 
 NOT_COUNTED = (
     "Not counted: your questions, how much each side's passages weigh, lengths and times, earlier turns that [egress] "
@@ -16,25 +16,15 @@ NOT_COUNTED = (
 NOTHING = 'nothing is counted yet; bits are counted with drafts = "words" under [egress] of device.toml'
 
 
-class DocumentBits(NamedTuple):
-    """The bits that were disclosed of a document: today, ever, by peer, and the last day."""
-
-    document: str
-    today: float
-    total: float
-    peers: dict[str, float]
-    last: str
-
-
 def audit_documents(path: Path, *, json_object: bool) -> None:
     """Print the account in the ledger at `path`. Raises Unavailable."""
     import typer
 
     from hocket_daemon.privacy.budget import today
-    from hocket_daemon.privacy.disclosure_account import read
+    from hocket_daemon.privacy.disclosure_account import by_document, read
     from hocket_tools import console
 
-    rows = summed(read(path), today())
+    rows = by_document(read(path), today())
     if json_object:
         console.print_json({"ledger": path, "rows": [row._asdict() for row in rows], "not_counted": NOT_COUNTED})
     elif rows:
@@ -44,18 +34,7 @@ def audit_documents(path: Path, *, json_object: bool) -> None:
         typer.echo(NOTHING)
 
 
-def summed(entries: Iterable[Disclosed], day: str) -> list[DocumentBits]:
-    """Return each document's sums, the most disclosed first; `day` is today."""
-    rows = dict[str, DocumentBits]()
-    for each in entries:
-        row = rows.get(each.document, DocumentBits(each.document, 0.0, 0.0, {}, each.day))
-        peers = row.peers | {each.peer: row.peers.get(each.peer, 0.0) + each.bits}
-        of_today = row.today + each.bits * (each.day == day)
-        rows[each.document] = DocumentBits(each.document, of_today, row.total + each.bits, peers, each.day)
-    return sorted(rows.values(), key=lambda row: (-row.total, row.document))
-
-
-def _show(rows: Iterable[DocumentBits]) -> None:
+def _show(rows: Iterable[DocumentDisclosed]) -> None:
     from rich.table import Table
     from rich.text import Text
 

@@ -4,15 +4,18 @@ import { account, removeDocument } from "./api.js";
 import { made, sure } from "./dom.js";
 import { language, say } from "./words.js";
 
+const MIN_BITS = 0.1;
+
 // Nothing where nothing was counted yet.
 export async function disclosures() {
   const { counted, documents, bits_a_document: bound } = await account();
-  if (!documents.length) return [];
+  const told = documents.filter(({ total }) => total >= MIN_BITS);
+  if (!told.length) return [];
   const earlier = say("Bits are not counted any more: these are of earlier answers.");
   return [
     made("h3", { textContent: say("What all answers disclosed of each document") }),
     ...(counted ? [] : [made("p", { textContent: earlier })]),
-    made("ul", { className: "folders" }, ...documents.map((each) => entry(each, bound))),
+    made("ul", { className: "folders" }, ...told.map((each) => entry(each, bound))),
   ];
 }
 

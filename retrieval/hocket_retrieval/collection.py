@@ -28,7 +28,6 @@ from .graph.summary_index import SummaryIndex
 from .ingestion.earlier import take_over
 from .ingestion.ingest import Ingester
 from .ingestion.job import Job, OnProgress, Report
-from .ingestion.removed import RemovedFiles
 from .ingestion.secrets_apart import why_apart
 from .ingestion.skipped import SkippedFiles
 from .ingestion.waiting import WaitingFiles
@@ -97,7 +96,6 @@ class Collection:
             until_closed = opened.enter_context
             self._waiting = until_closed(closing(WaitingFiles(folder / "queue.sqlite")))
             self.skipped = until_closed(closing(SkippedFiles(folder / "skipped.sqlite")))
-            self._removed = until_closed(closing(RemovedFiles(folder / "removed.sqlite")))
             self._store = until_closed(closing(open_store(store, folder, embedder.fingerprint, embedder.dimension)))
             path = folder / "graph.sqlite"
             self.graph = until_closed(closing(Graph(path, self._store, extractor, graph.entities, graph.min_documents)))
@@ -116,7 +114,6 @@ class Collection:
             embedder,
             chunk_words,
             self.skipped,
-            removed=self._removed,
             commit=self._commit,
             settle=self._remove_moved,
         )
@@ -250,9 +247,9 @@ class Collection:
         Readings of its folder skip a document that was removed by name, until its file is named itself.
         """
         wanted = list(paths)
-        self._removed.put([name for name in (path.rstrip("/") for path in wanted) if self._is_known(name)])
+        self.skipped.remove([name for name in (path.rstrip("/") for path in wanted) if self._is_known(name)])
         for path in filter(None, wanted):
-            self._removed.lift_below(path)
+            self.skipped.take_back_below(path)
         return self._take_out(wanted)
 
     def _is_known(self, name: str) -> bool:

@@ -33,7 +33,6 @@ from ..stores.records import Change, Document, NewChunk, OnStored, digest, unobs
 from ..text.chunking import spans
 from .job import Job, Report
 from .lanes import Entry, Lane
-from .removed import RemovedFiles
 from .secrets_apart import SecretError
 from .skipped import SkippedFiles
 from .turns import Draft, Share, Turns
@@ -66,7 +65,6 @@ class Ingester:
         chunk_words: int,
         skipped: SkippedFiles,
         *,
-        removed: RemovedFiles,
         commit: Commit,
         settle: Callable[[Sequence[str]], int],
     ) -> None:
@@ -77,7 +75,6 @@ class Ingester:
         self._commit = commit
         self._settle = settle
         self._skipped = skipped
-        self._removed = removed
         self.recipe = f"{embedder.fingerprint} words:{chunk_words}{_READ}"
         self._stopped = threading.Event()
         self._wake = threading.Event()
@@ -96,8 +93,8 @@ class Ingester:
 
         Paths that cannot be found go into the job's report.
         """
-        self._removed.lift([str(path) for path in paths])
-        walk = Walk(paths, self._removed.names())
+        self._skipped.take_back([str(path) for path in paths])
+        walk = Walk(paths, self._skipped.removed())
         with self._accepting:
             self._skipped.forget([str(path) for path in paths], spared=(file.name for file in walk.files))
             self._skipped.put(walk.passed_over)

@@ -1,6 +1,8 @@
-"""Files that were skipped at their last reading, with the reasons: one small SQLite file beside the document store.
+"""Files that are skipped: one small SQLite file beside the document store.
 
-An entry stays until its file is read, or looked for in vain, or forgotten by whoever removes documents.
+Of those that were not read the reason is here, until the file is read, or looked for in vain, or forgotten by whoever
+removes documents. Those that somebody removed by name are not read with their folder, until the file itself is named to
+be read, or its folder is removed.
 """
 
 from __future__ import annotations
@@ -12,17 +14,20 @@ from ..sqlite_file import SqliteFile
 from ..stores.folders import folder_of
 
 MAX_ENTRIES = 10_000  # of more the oldest go
-_SCHEMA = "CREATE TABLE skipped (name TEXT PRIMARY KEY, reason TEXT NOT NULL, in_part INTEGER NOT NULL);"
+_SCHEMA = (  # by version
+    "CREATE TABLE skipped (name TEXT PRIMARY KEY, reason TEXT NOT NULL, in_part INTEGER NOT NULL);",
+    "CREATE TABLE removed (name TEXT PRIMARY KEY) WITHOUT ROWID;",
+)
 _SURPLUS = """DELETE FROM skipped
     WHERE rowid <= (SELECT rowid FROM skipped ORDER BY rowid DESC LIMIT 1 OFFSET ?)"""
 
 
 class SkippedFiles:
-    """Names of skipped files, with the reasons; any thread may use it."""
+    """Names of skipped files, with the reasons, and of removed ones; any thread may use it."""
 
     def __init__(self, path: Path) -> None:
         """Open, or make, the file. Raises StoreError when it is damaged or of a later version."""
-        self._file = SqliteFile(path, 1, lambda _: _SCHEMA, "move it away; it is made anew")
+        self._file = SqliteFile(path, 2, lambda version: "".join(_SCHEMA[version:]), "move it away; it is made anew")
 
     def put(self, entries: Iterable[tuple[str, str]]) -> None:
         """Record files that were not read, (name, reason); the newest reason of each counts."""
@@ -62,6 +67,26 @@ class SkippedFiles:
             sql = "SELECT name, reason FROM skipped ORDER BY name LIMIT ? OFFSET ?"
             rows = connection.execute(sql, (limit, offset)).fetchall()
             return rows, int(connection.execute("SELECT count(*) FROM skipped").fetchone()[0])
+
+    def remove(self, names: Sequence[str]) -> None:
+        """Read these no more with their folders; on the disk when this returns: what is private stays away."""
+        with self._file.writing(durable=True) as connection:
+            connection.executemany("INSERT OR IGNORE INTO removed VALUES (?)", [(name,) for name in names])
+
+    def take_back(self, names: Sequence[str]) -> None:
+        """Read these with their folders again."""
+        with self._file.writing() as connection:
+            connection.executemany("DELETE FROM removed WHERE name = ?", [(name,) for name in names])
+
+    def take_back_below(self, folder: str) -> None:
+        """Read all below a folder again."""
+        with self._file.writing() as connection:
+            connection.execute("DELETE FROM removed WHERE name >= ? AND name < ?", folder_of(folder)[1:])
+
+    def removed(self) -> frozenset[str]:
+        """Return the names of those that somebody removed."""
+        with self._file.reading() as connection:
+            return frozenset(name for (name,) in connection.execute("SELECT name FROM removed"))
 
     def close(self) -> None:
         """Close the file."""

@@ -134,7 +134,7 @@ def test_documents_are_listed_and_their_text_is_text(page: Browser) -> None:
     page.until("document.querySelector('[data-does=documents]').textContent === 'Documents (2)'")
     page.click("[data-does=documents]")
     page.until("document.querySelectorAll('.documents li').length")
-    assert page.texts(".documents li") == ["device-0\n1 passage\nRemove", "a\n1 passage\nRemove"]
+    assert page.texts(".documents li") == ["device-0\n1 passage\nRemove", "To Anna\na\n1 passage\nRemove"]
     assert [each.partition("\n")[0].split("/")[0] for each in page.folded(".documents summary")] == [
         "1 document",
         "letters",

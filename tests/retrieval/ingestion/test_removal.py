@@ -2,6 +2,8 @@
 
 import os
 import random
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from hocket_bus.errors import BadConfiguration
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.errors import StoreError
 from hocket_retrieval.ingestion.job import Job
+from hocket_retrieval.ingestion.skipped import SkippedFiles
 from toys import ToyEmbedder
 
 SECRET = "Quixomel Zbrandovar"
@@ -61,7 +64,7 @@ def test_state_is_its_owner_s_alone(tmp_path):
         with Collection(state, ToyEmbedder()) as collection:
             collection.add([("a", "", "The old mill.")])
             modes = {path.stat().st_mode & 0o777 for path in state.iterdir()}
-            assert len(list(state.iterdir())) == 18
+            assert len(list(state.iterdir())) == 15
     finally:
         os.umask(mask)
     assert (state.stat().st_mode & 0o777, modes) == (0o700, {0o600})
@@ -285,3 +288,18 @@ def test_a_file_that_was_gone_and_is_back_is_read(tmp_path):
         (folder / "b.txt").write_text("The mill is back.")
         collection.ingest([folder])
         assert names_in(collection) == ["a.txt", "b.txt"]
+
+
+def test_a_file_of_the_version_before_keeps_its_reasons(tmp_path):
+    """It knew no removed files."""
+    path = tmp_path / "skipped.sqlite"
+    with closing(sqlite3.connect(path)) as before:
+        before.executescript(
+            "CREATE TABLE skipped (name TEXT PRIMARY KEY, reason TEXT NOT NULL, in_part INTEGER NOT NULL);"
+            "INSERT INTO skipped VALUES ('/a.txt', 'is empty', 0); PRAGMA user_version = 1;"
+        )
+    with closing(SkippedFiles(path)) as files:
+        assert (files.reason("/a.txt"), files.removed()) == ("is empty", frozenset())
+        files.remove(["/b.txt"])
+    with closing(SkippedFiles(path)) as files:
+        assert files.removed() == {"/b.txt"}

@@ -74,7 +74,7 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
 
 @pytest.fixture
 def shelf(there: Shelf) -> Iterator[Shelf]:
-    """Empty, without keys and watched folders, before and behind each test."""
+    """Empty the shelf before and behind each test, without keys and watched folders."""
     yield there
     (there.folder / "people.json").unlink(missing_ok=True)
     for each in there.ask("GET", "/watched").json()["folders"]:

@@ -190,7 +190,7 @@ def test_a_watched_folder_is_read_at_every_change(shelf: Shelf, tmp_path: Path) 
 
 
 def test_a_document_that_is_removed_from_a_watched_folder_stays_away(shelf: Shelf, tmp_path: Path) -> None:
-    """Whatever changes in the folder, the file itself included; its file stays."""
+    """Keep it away when the folder changes, and the file itself; the file stays."""
     for name in ("a.md", "b.md"):
         (tmp_path / name).write_bytes(NOTE + name.encode())
     one, other = str(tmp_path / "a.md"), str(tmp_path / "b.md")
@@ -207,7 +207,7 @@ def test_a_document_that_is_removed_from_a_watched_folder_stays_away(shelf: Shel
 
 
 def test_no_folder_is_watched_twice(shelf: Shelf, tmp_path: Path) -> None:
-    """One that lies in a watched one is refused, and one that holds others takes their place."""
+    """Refuse a folder in a watched one; one that holds others takes their place."""
     outer, inner = tmp_path / "outer", tmp_path / "outer" / "in" / "ner"
     inner.mkdir(parents=True)
     (inner / "a.md").write_bytes(NOTE)

@@ -222,7 +222,7 @@ def test_a_model_that_is_got_answers_and_names_the_library_that_it_lacks(booted:
 
 
 def test_the_last_release_becomes_this_one(booted: Booted) -> None:
-    """By the page, a unit that had failed, too; what was edited in the configuration stays."""
+    """Upgrade by the page, with a unit that had failed; the edited configuration stays."""
     place = f"{SOURCE}/{RELEASE}"
     for machine in booted:
         machine.run(

@@ -30,7 +30,7 @@ class _Server(MCPServer[Any]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool. Raises ToolError; about wrong arguments in one line, where the SDK's has several, and a link."""
+        """Call a tool. Raises ToolError, which names wrong arguments in one line; the SDK's has several, and a link."""
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:

@@ -69,17 +69,17 @@ class SkippedFiles:
             return rows, int(connection.execute("SELECT count(*) FROM skipped").fetchone()[0])
 
     def remove(self, names: Sequence[str]) -> None:
-        """Read these no more with their folders; on the disk when this returns: what is private stays away."""
+        """Skip these files when their folders are read. Durable when this returns, as a private file must stay away."""
         with self._file.writing(durable=True) as connection:
             connection.executemany("INSERT OR IGNORE INTO removed VALUES (?)", [(name,) for name in names])
 
     def take_back(self, names: Sequence[str]) -> None:
-        """Read these with their folders again."""
+        """Read these files with their folders again."""
         with self._file.writing() as connection:
             connection.executemany("DELETE FROM removed WHERE name = ?", [(name,) for name in names])
 
     def take_back_below(self, folder: str) -> None:
-        """Read all below a folder again."""
+        """Read all files below a folder with it again."""
         with self._file.writing() as connection:
             connection.execute("DELETE FROM removed WHERE name >= ? AND name < ?", folder_of(folder)[1:])
 

@@ -14,7 +14,7 @@ BOUNDS = DisclosureBounds(40.0, 100.0)
 
 
 def shown(account: DisclosureAccount | None, user: str = "") -> Account | Error:
-    """What a client gets, as it is read."""
+    """Return a client's answer, as it is read."""
     server, routes = FakeServer(), Routes()
     Accounting(account, None, BOUNDS, server).add_to(routes)  # type: ignore[arg-type]
     routes.dispatch(received(ShowAccount(request=b"r" * 16), user=user))
@@ -25,7 +25,7 @@ def shown(account: DisclosureAccount | None, user: str = "") -> Account | Error:
 
 
 def test_an_account_has_a_bounded_size() -> None:
-    """Of more documents those that disclosed the most, and of more peers the first."""
+    """Show the documents that disclosed the most, and the first peers."""
     account = DisclosureAccount(None, DisclosureBounds(), lambda: "2026-01-02")
     account.charge("cloud", {f"/{number}.md": float(number) for number in range(MAX_DOCUMENTS + 10)})
     for number in range(MAX_PEERS + 5):
@@ -40,7 +40,7 @@ def test_an_account_has_a_bounded_size() -> None:
 
 
 def test_another_machine_gets_none() -> None:
-    """Whatever its rights: documents are named in it."""
+    """Refuse it with any rights: the account names documents."""
     refused = shown(DisclosureAccount(None, DisclosureBounds()), user="laptop")
     assert isinstance(refused, Error)
     assert refused.code == "untrusted"

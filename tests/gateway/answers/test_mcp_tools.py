@@ -163,7 +163,7 @@ def test_wrong_arguments_are_named_in_one_line(front: Served, given: dict[str, o
 
 
 def test_documents_and_status_are_listed(front: Served) -> None:
-    """A document without a title by the last part of its name."""
+    """List a document without a title by the last part of its name."""
     assert called(front.url, "documents").structured_content == {
         "documents": [{"id": "device-0", "title": "device-0"}, {"id": "letters/a", "title": "To Anna"}],
         "next": None,

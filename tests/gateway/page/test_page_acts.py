@@ -257,7 +257,7 @@ def test_counted_words_are_shown_with_their_bits(page: Browser) -> None:
 
 
 def test_what_all_answers_disclosed_is_shown_and_a_document_removed(page: Browser) -> None:
-    """Below what left for an answer: bits against the bound, who learnt them, and when."""
+    """Show bits against the bound, who learnt them and when, below what left for an answer."""
     ask(page)
     lease = {
         "document": "/notes/lease.md",
@@ -350,7 +350,7 @@ def test_conversations_are_searched_renamed_and_exported(page: Browser) -> None:
 
 
 def test_escape_leaves_the_conversations(page: Browser) -> None:
-    """From anywhere among them, but not with what is being typed; the focus is on the button that opened them."""
+    """Leave from anywhere but a field with words; the focus goes to the button that opened them."""
     ask(page, "kala?")
     page.click("[data-does=history]")
     page.type("hocket-history input", "kala" + ESCAPE)

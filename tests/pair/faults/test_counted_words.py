@@ -113,7 +113,7 @@ def test_words_alone_leave_and_every_one_is_in_the_account(tiny_models: dict[str
 
 
 def test_an_account_of_earlier_answers_is_shown_where_nothing_is_counted(tiny_models: dict[str, Path]) -> None:
-    """As the ledger has it; the bounds are those of the settings."""
+    """Show the ledger's entries with the bounds of the settings."""
     day = "2026-01-02"
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
         for side in ("device", "cloud"):

@@ -239,7 +239,7 @@ def names_in(collection: Collection) -> list[str]:
 
 
 def test_a_folder_is_read_without_files_that_were_removed_by_name(tmp_path):
-    """Also after a restart and a change of the file; it is listed among the files that were not read, and said."""
+    """Skip it after a restart and a change of the file, too; a notice and the list of skipped files name it."""
     folder = tmp_path / "files"
     (folder / "below").mkdir(parents=True)
     for name in ("a.txt", "below/b.txt", "below/c.txt"):
@@ -275,7 +275,7 @@ def test_a_removed_file_is_read_again(tmp_path, how):
 
 
 def test_a_file_that_was_gone_and_is_back_is_read(tmp_path):
-    """Nobody removed it: its document went with it."""
+    """Read it, as nobody removed it: its document went with the file."""
     folder = tmp_path / "files"
     folder.mkdir()
     for name in ("a.txt", "b.txt"):
@@ -291,7 +291,7 @@ def test_a_file_that_was_gone_and_is_back_is_read(tmp_path):
 
 
 def test_a_file_of_the_version_before_keeps_its_reasons(tmp_path):
-    """It knew no removed files."""
+    """Take over a file that knows no removed ones."""
     path = tmp_path / "skipped.sqlite"
     with closing(sqlite3.connect(path)) as before:
         before.executescript(

@@ -4,7 +4,7 @@ A last field named `payload` travels as a raw frame of its own; the bus does not
 Ids of requests, sessions and topics are 16 random bytes. Digests are unsigned 64-bit integers.
 """
 
-from .account import MAX_DOCUMENTS, Account, DocumentBits, ShowAccount
+from .account import MAX_DOCUMENTS, MAX_READERS, Account, DocumentBits, ShowAccount
 from .aggregation import (
     DEFAULT_WEIGHTS,
     METHODS,
@@ -221,6 +221,7 @@ __all__ = [
     "MAX_QUERY_CHARS",
     "MAX_QUERY_WORDS",
     "MAX_QUESTION_CHARS",
+    "MAX_READERS",
     "MAX_REASONING_CHARS",
     "MAX_SUGGESTED",
     "MAX_SUMMARIES",

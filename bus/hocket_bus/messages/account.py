@@ -8,7 +8,8 @@ from msgspec import Meta
 
 from .types import Conversation, Entry, Id, Line, Message, Name, Record
 
-MAX_DOCUMENTS = 1_000
+MAX_DOCUMENTS = 200  # with the longest names of documents and peers they fit into a message
+MAX_READERS = 8
 
 Bits = Annotated[float, Meta(ge=0.0)]
 
@@ -25,12 +26,12 @@ class DocumentBits(Record, frozen=True):
     document: Line
     today: Bits
     total: Bits
-    peers: Annotated[dict[Name, Bits], Meta(max_length=64)]
+    peers: Annotated[dict[Name, Bits], Meta(max_length=MAX_READERS)]
     last: Line
 
 
 class Account(Message, frozen=True):
-    """The account: at most 1,000 documents, the most disclosed first, and the bounds of each; a bound of 0 is none.
+    """The account: at most 200 documents, the most disclosed first, and the bounds of each; a bound of 0 is none.
 
     Without words as the only drafts that leave, bits are not counted, and `documents` are of an earlier time.
     """

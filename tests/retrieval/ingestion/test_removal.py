@@ -234,6 +234,13 @@ def test_of_two_copies_the_one_is_found_that_is_there(tmp_path):
             assert [each.document for each in collection.search("wheels", 3).passages] == [str(kept)]
 
 
+def two_files(folder: Path) -> Path:
+    folder.mkdir()
+    for name in ("a.txt", "b.txt"):
+        (folder / name).write_text(f"The mill of {name}.")
+    return folder
+
+
 def names_in(collection: Collection) -> list[str]:
     return [Path(document.name).name for document in collection.documents()]
 
@@ -259,10 +266,7 @@ def test_a_folder_is_read_without_files_that_were_removed_by_name(tmp_path):
 
 @pytest.mark.parametrize("how", ["the file is named", "its folder is removed"])
 def test_a_removed_file_is_read_again(tmp_path, how):
-    folder = tmp_path / "files"
-    folder.mkdir()
-    for name in ("a.txt", "b.txt"):
-        (folder / name).write_text(f"The mill of {name}.")
+    folder = two_files(tmp_path / "files")
     with Collection(tmp_path / "state", ToyEmbedder()) as collection:
         collection.ingest([folder])
         collection.remove([str(folder / "b.txt")])
@@ -276,10 +280,7 @@ def test_a_removed_file_is_read_again(tmp_path, how):
 
 def test_a_file_that_was_gone_and_is_back_is_read(tmp_path):
     """Read it, as nobody removed it: its document went with the file."""
-    folder = tmp_path / "files"
-    folder.mkdir()
-    for name in ("a.txt", "b.txt"):
-        (folder / name).write_text(f"The mill of {name}.")
+    folder = two_files(tmp_path / "files")
     with Collection(tmp_path / "state", ToyEmbedder()) as collection:
         collection.ingest([folder])
         (folder / "b.txt").unlink()

@@ -6,13 +6,11 @@ from pathlib import Path
 
 from hocket_bus.errors import HocketError, Untrusted
 from hocket_bus.faults import error_message
-from hocket_bus.messages import MAX_DOCUMENTS, Account, DocumentBits, ShowAccount
+from hocket_bus.messages import MAX_DOCUMENTS, MAX_READERS, Account, DocumentBits, ShowAccount
 from hocket_bus.sockets import Received, Routes, Server
 
 from ...privacy.budget import today
 from ...privacy.disclosure_account import DisclosureAccount, DisclosureBounds, by_document, read
-
-MAX_PEERS = 64
 
 
 class Accounting:
@@ -48,7 +46,7 @@ class Accounting:
                 document=row.document,
                 today=row.today,
                 total=row.total,
-                peers=dict([*row.peers.items()][:MAX_PEERS]),
+                peers=dict([*row.peers.items()][:MAX_READERS]),
                 last=row.last,
             )
             for row in rows[:MAX_DOCUMENTS]

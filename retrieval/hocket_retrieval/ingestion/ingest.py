@@ -99,6 +99,7 @@ class Ingester:
             self._skipped.forget([str(path) for path in paths], spared=(file.name for file in walk.files))
             self._skipped.put(walk.passed_over)
             self._waiting.enqueue(walk.files)
+            self._dequeue_removed()  # who removes a file notes it first, then dequeues it: one of the two comes last
             job.add(walk.files)
             job.report.errors += walk.errors
             job.report.skipped += sum(walk.skipped.values())
@@ -165,12 +166,18 @@ class Ingester:
         """Take up the stale documents and the files that are still queued."""
         with self._accepting:
             self._arrive()
+            self._dequeue_removed()  # a removal is durable, its dequeuing is not
             with self._store.moment() as moment:
                 stale, queued = moment.stale(self.recipe), self._waiting.files()
         files = [Queued(name, stale=True) for name in stale]
         files += [file for file in queued if not self._wanted[file.name]]
         rest.add(files)
         self._take_on(rest, files)
+
+    def _dequeue_removed(self) -> None:
+        removed = self._skipped.removed()
+        if removed:
+            self._waiting.dequeue([file.name for file in self._waiting.files() if file.name in removed])
 
     def _arrive(self) -> None:
         while not self._arrived.empty():

@@ -11,8 +11,11 @@ import pytest
 from hocket_bus.errors import BadConfiguration
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.errors import StoreError
+from hocket_retrieval.ingestion import ingest
 from hocket_retrieval.ingestion.job import Job
 from hocket_retrieval.ingestion.skipped import SkippedFiles
+from hocket_retrieval.ingestion.waiting import Queued, WaitingFiles
+from hocket_retrieval.ingestion.walk import Walk
 from toys import ToyEmbedder
 
 SECRET = "Quixomel Zbrandovar"
@@ -262,6 +265,34 @@ def test_a_folder_is_read_without_files_that_were_removed_by_name(tmp_path):
             assert names_in(collection) == ["a.txt", "c.txt"]
             assert "1 file(s) that you have removed skipped (b.txt): name one to read it" in report.notices
             assert "name the file itself" in collection.skipped.reason(str(away))
+
+
+def test_a_file_stays_away_that_is_removed_while_its_folder_is_walked(tmp_path, monkeypatch):
+    folder = two_files(tmp_path / "files")
+    with Collection(tmp_path / "state", ToyEmbedder()) as collection:
+        collection.ingest([folder])
+
+        def walk_and_remove(*given: object) -> Walk:
+            walk = Walk(*given)
+            collection.remove([str(folder / "b.txt")])
+            return walk
+
+        monkeypatch.setattr(ingest, "Walk", walk_and_remove)
+        collection.ingest([folder])
+        assert names_in(collection) == ["a.txt"]
+
+
+def test_a_removed_file_that_is_still_queued_is_not_read(tmp_path):
+    """Forget it at the next start: a power cut may have come between the note and the queue."""
+    folder = two_files(tmp_path / "files")
+    with Collection(tmp_path / "state", ToyEmbedder()) as collection:
+        collection.ingest([folder])
+        collection.remove([str(folder / "b.txt")])
+    with closing(WaitingFiles(tmp_path / "state" / "queue.sqlite")) as waiting:
+        waiting.enqueue([Queued(str(folder / "b.txt"), str(folder))])
+    with Collection(tmp_path / "state", ToyEmbedder()) as collection:
+        collection.ingest([folder / "a.txt"])
+        assert names_in(collection) == ["a.txt"]
 
 
 @pytest.mark.parametrize("how", ["the file is named", "its folder is removed"])

@@ -57,7 +57,7 @@ class App extends HTMLElement {
       documents: () => this.sheet.openList(),
       history: () => this.toggleHistory(this.history.hidden),
       write: () => this.write.open(),
-      settings: () => this.sheet.openSettings(this.state?.leaves),
+      settings: async () => this.sheet.openSettings((this.state ?? (await this.strip.refresh()))?.leaves),
     };
     for (const [name, act] of Object.entries(buttons)) this.buttonOf(name).addEventListener("click", act);
     this.history.addEventListener("keydown", ({ key, target }) => key === "Escape" && !target.value && this.leaveHistory());

@@ -2,6 +2,7 @@
 
 import { gateLine, shown, size, textOf, wayLine } from "./answers.js";
 import { made, percent, seconds } from "./dom.js";
+import { noticeText } from "./notices.js";
 import { count, language, say } from "./words.js";
 
 const MEANINGS = {
@@ -66,7 +67,7 @@ export function why({ model, answer }, record) {
   if (routing?.gate) lines.push(gateLine(routing.gate));
   const parts = lines.map((textContent) => made("p", { textContent }));
   if (record) parts.push(...(record.parts.length ? record.parts.flatMap((part) => course(part, part.question)) : course(record)));
-  if (answer.notices.length) parts.push(heading(say("Notices")), list(answer.notices));
+  if (answer.notices.length) parts.push(heading(say("Notices")), list(answer.notices.map(noticeText)));
   return parts;
 }
 

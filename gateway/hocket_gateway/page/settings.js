@@ -43,7 +43,7 @@ class Settings extends HTMLElement {
     const fields = [
       field("unknown", say("When nothing that is found is about a question"), unknown),
       ...NUMBERS.map(([name, title, about, range]) => field(name, say(title), number(name, range, found[name]), say(about))),
-      field("language", say("Language of this page"), languages, say("Answers have the language of their question. Notices are English.")),
+      field("language", say("Language of this page"), languages, say("Answers have the language of their question.")),
     ];
     const clear = made("button", { type: "button", className: "clear", textContent: say("Forget these values"), onclick: () => this.clear(leaves) });
     this.replaceChildren(...fields, clear, ...leaving(leaves));

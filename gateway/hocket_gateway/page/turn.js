@@ -5,6 +5,7 @@ import { PROPOSED, devicesOf, finishOf, gateLine, leftLine, liveSources, shown, 
 import { made, tell } from "./dom.js";
 import { hasMarkdown } from "./formatted.js";
 import "./group.js";
+import { noticeText } from "./notices.js";
 import "./sources.js";
 import "./text.js";
 import { say } from "./words.js";
@@ -55,7 +56,7 @@ export class Turn extends HTMLElement {
   }
 
   news(answer) {
-    this.notices.replaceChildren(...answer.notices.map((notice) => made("li", { textContent: notice })));
+    this.notices.replaceChildren(...answer.notices.map((notice) => made("li", { textContent: noticeText(notice) })));
     this.group.show(devicesOf(answer));
   }
 

@@ -11,6 +11,8 @@ from paging import OVER, READY, TEXT, ask
 from serving import Served
 from test_page_measured import violations
 
+from hocket_daemon.aggregation.leader_terms import STEERED, nothing_found
+from hocket_daemon.serving.search.evidence import GUESS, INVENTED, doubt
 from waiting import WAIT_S, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not browsers.IS_THERE, reason=browsers.WHY)]
@@ -83,6 +85,7 @@ def test_the_settings_say_what_may_leave(front: Served, page: Browser) -> None:
     opened(page)
     with front.pair.client() as client:
         leaves = client.status(WAIT_S).facts["leaves this device"]
+    page.until("document.querySelector('hocket-settings .leaves')")
     assert page.texts("hocket-settings .leaves") == [leaves]
 
 
@@ -111,6 +114,31 @@ def test_the_welcome_says_what_there_is_to_do(front: Served, page: Browser) -> N
     assert page.texts("hocket-welcome") == []
     page.click("[data-does=new]")
     page.until("document.querySelectorAll('.steps li').length === 3")
+
+
+NOTICES = {
+    f"{doubt([('probability:toy', 0.125)], 0.3)}{GUESS}": (
+        "Probably not in your documents: the best passage answers with a probability of 0.12, and 0.3 is needed."
+    ),
+    f"probably not in your documents: no passage that was read mentions a price{INVENTED}": (
+        "Probably not in your documents: no passage that was read mentions a price. The answer may be invented."
+    ),
+    f"the model's own answer, which may be invented: {nothing_found('device', None, ('trips',), None)}": (
+        "The model's own answer, which may be invented. Nothing is found in trips."
+    ),
+    f"{': '.join(STEERED)}; answering alone": (
+        "The cloud may be steering this answer to extract your private text: it gets nothing more of it."
+    ),
+    "a line that the page does not know": "a line that the page does not know",
+}
+
+
+def test_the_page_tells_notices_in_its_own_words(page: Browser) -> None:
+    """Without commands; what it does not know is shown as it came."""
+    lines = json.dumps(list(NOTICES))
+    page.run(f"import('./page/notices.js').then((it) => {{ window.said = {lines}.map(it.noticeText); }})")
+    page.until("window.said")
+    assert page.run("return window.said") == list(NOTICES.values())
 
 
 def test_the_page_speaks_german(page: Browser) -> None:

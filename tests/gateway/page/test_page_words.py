@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
+import hocket_daemon
 import hocket_gateway
+from hocket_daemon.serving.search.attributes import ATTRIBUTES
 from hocket_gateway.answers.ways import WAYS
 
 PAGE = Path(str(hocket_gateway.__file__)).parent / "page"
+DAEMON = Path(str(hocket_daemon.__file__)).parent
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 COMMENT = re.compile(r"^\s*//.*$|^import .*$|(?<=[;{,)]) //.*$", re.MULTILINE)
 CALLS = re.compile(r"\b(?:say|count|act|heading)\(")
+LINE = re.compile(r"^  \[/\^(.+)\$/, ", re.MULTILINE)  # a daemon's line, as a pattern
+VALUES = re.compile(r"\(\?.+?\)(?!\))\??|\.\+|[:;,] ")  # between the parts of such a line
 VALUE = re.compile(r"\{(\w+)\}")
 
 
@@ -69,8 +76,30 @@ def test_the_german_has_the_same_values() -> None:
 def test_no_german_is_left_of_words_that_are_gone() -> None:
     """But for what the gateway itself sends: ways, outcomes, classes of bytes and sides."""
     sent = {"added", "replaced", "unchanged", "both", "resampled", "memory", "passages", "history", "search", "prefill"}
-    assert german().keys() - written() - sent - {way.about for way in WAYS} == set()
+    sent |= {way.about for way in WAYS} | {each.name for each in ATTRIBUTES}
+    assert german().keys() - written() - sent == set()
     assert len(german()) > 200
+
+
+def test_the_page_knows_the_lines_of_the_daemons() -> None:
+    """Each part of a line that the page says in its own words stands in a daemon's code."""
+    code = "\n".join(strings_of(DAEMON))
+    parts = {part for line in LINE.findall((PAGE / "notices.js").read_text("utf-8")) for part in VALUES.split(line)}
+    told = {part.replace("\\", "").strip(" :;,.()") for part in parts}
+    assert {part for part in told if part not in code} == set()
+    assert len(told) > 60
+
+
+def strings_of(package: Path) -> Iterator[str]:
+    """Every text in a package's code, those between the values of a formatted one apart."""
+    for path in package.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+
+
+def test_every_detail_that_a_question_asks_for_has_its_german() -> None:
+    assert {each.name for each in ATTRIBUTES} - german().keys() == set()
 
 
 def test_the_markup_is_translated() -> None:

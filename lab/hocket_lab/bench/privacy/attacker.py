@@ -37,13 +37,14 @@ from hocket_daemon.serving.session_account import SessionAccount
 from hocket_lab.bench.privacy.canaries import canaries
 from hocket_lab.forcing import read_at_once, rows_behind
 from hocket_lab.reporting.option import Option
+from hocket_lab.reporting.picture import draw
 from hocket_lab.reporting.report import Report, Row
 
 VALUES = 16
 PRIOR_BITS = log2(VALUES)
-NO_BOUND = 0.0
 SECRET = "letter"  # the document's name; no attacker asks for that
-PUBLIC = "the seed's noise"
+LEARNT = f"bits learnt of {PRIOR_BITS:g}"
+PUBLIC = "known noise"
 _LEAST = 1e-300
 
 
@@ -270,6 +271,8 @@ def run(settings: Settings, json_path: Path | None) -> bool:
             report.extend(list(_attacked(model, kind, number, settings)))
     report.summary = summed(report.rows)
     _claim(report)
+    if json_path is not None:
+        _draw(json_path.with_suffix(".png"), report.rows)
     return report.finish()
 
 
@@ -295,7 +298,7 @@ def _attacked(model: LanguageModel, kind: Kind, number: int, settings: Settings)
 
 def way_of(bits: float) -> str:
     """Return the name of a bound."""
-    return f"within {bits:g} bits" if bits else "counted, no bound"
+    return f"{bits:g} {'bit' if bits == 1 else 'bits'}" if bits else "no bound"
 
 
 def summed(rows: Sequence[Row]) -> list[Row]:
@@ -321,6 +324,21 @@ def _mean(way: str, rows: Sequence[Row]) -> Row:
         "bits charged": round(fmean(charged), 3) if charged else None,
         "likelier than all others": found,
     }
+
+
+def _draw(png: Path, rows: Sequence[Row]) -> None:
+    """Draw what is learnt of each kind of secret, by what may leave of its document, beside the most that may be."""
+    bars = list[Row]()
+    for way in _ways(rows):
+        mine = [row for row in rows if row["way"] == way]
+        most = min([PRIOR_BITS, *(float(row["bound"]) for row in mine if row["bound"])])
+        bars.append({"way": way, "of": "at most", LEARNT: most, "low": most, "high": most})
+        for kind in dict.fromkeys(str(row["kind"]) for row in mine):
+            mean = _mean(kind, [row for row in mine if row["kind"] == kind])
+            learned, half = float(mean["bits learnt"] or 0.0), float(mean["± 95 %"] or 0.0)
+            bars.append({"way": way, "of": kind, LEARNT: learned, "low": learned - half, "high": learned + half})
+    title = "What somebody learns of a secret who knows all else, by the bits of its document that may leave"
+    draw(png, bars, "way", LEARNT, "of", title=title, interval=("low", "high"))
 
 
 def _claim(report: Report) -> None:

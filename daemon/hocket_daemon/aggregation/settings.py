@@ -132,7 +132,7 @@ class GroupSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             ge=0,
             le=64,
             description="limit in bits on what each token of a draft for another device can reveal of this "
-            "device's documents, beyond what the question alone predicts (docs/privacy.md); costs one more row; "
+            "device's documents, beyond what the question alone predicts (docs/group.md); costs one more row; "
             "0: no limit",
         ),
     ] = 0.0

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 from hocket_bus.trust.private import keep_private
 
@@ -24,8 +25,14 @@ def written(path: Path, table: str) -> Iterator[sqlite3.Connection]:
         yield database
 
 
-@contextmanager
-def read_only(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a file that is there, for reading alone. Raises sqlite3.Error."""
+def rows_of(path: Path, table: str, query: str, values: Sequence[str | int] = ()) -> list[tuple[Any, ...]]:
+    """Return the rows of a query for `table`, without writing to the file.
+
+    There are none without the file, or in one that has no such table: its daemon may be making it just now, or have
+    written nothing but other tables. Raises sqlite3.Error.
+    """
+    if not path.exists():
+        return []
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
-        yield database
+        there = database.execute("SELECT count(*) FROM sqlite_master WHERE name = ?", (table,)).fetchone()[0]
+        return database.execute(query, values).fetchall() if there else []

@@ -6,7 +6,7 @@ import pytest
 
 from hocket_bus.messages import Begin, Passage, Passages, Prompt, Ready, Sampling
 from hocket_daemon.aggregation.leader import Evidence
-from hocket_daemon.serving.search.evidence import is_about
+from hocket_daemon.serving.search.evidence import doubt_of_all, is_about
 
 MINIMUM = 0.35
 PROBABILITY = "probability:0123"
@@ -57,6 +57,16 @@ def test_alone_the_own_passages_decide_and_without_any_nothing_is_told() -> None
     """That there are no documents is told otherwise."""
     for scores, told in (((0.2,), 1), ((0.5,), 0), ((), 0)):
         assert bool(Evidence(begin(), MINIMUM).look(own(*scores), ready(0.9), alone=True)) == told
+
+
+def test_a_detail_that_no_passage_here_tells_is_missed_unless_another_side_may_know_it() -> None:
+    """Also for a group: what the others have found counts by its best score, as nobody sees its text."""
+    asked = Prompt(query="What is the fax number of the works?")
+    for others, missed in (([], True), ([0.2, 0.3], True), ([0.2, 0.36], False)):
+        scored = [(PROBABILITY, score) for score in others]
+        assert ("a fax number" in doubt_of_all(own(0.5), scored, MINIMUM, asked)) == missed
+        assert doubt_of_all(own(0.5), scored, 0.0, asked) == ""
+    assert "a probability of 0.30" in doubt_of_all(own(0.1), [(PROBABILITY, 0.3)], MINIMUM, asked)
 
 
 def test_nothing_is_told_where_the_bound_means_nothing() -> None:

@@ -110,7 +110,10 @@ class Family:
         settings = EgressSettings(ledger=str(made.folder / "ledger"), **policy)  # type: ignore[arg-type]
         if "*" in settings.drafts_for:
             self._pin_all(made)
-        made.start_device(link=self.at, name=name, egress=settings, gate=gate, group=group, read_s=read_s)
+        made.start_device(
+            link=self.at, name=name, egress=settings, gate=gate, group=group, read_s=read_s,
+            decisions=str(made.folder / "decisions"),
+        )  # fmt: skip
         made.join()
         self.devices[name] = made
         return made

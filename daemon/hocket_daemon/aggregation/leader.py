@@ -6,7 +6,7 @@ Every event is handled in one shape: send what the other side waits for, draft o
 from __future__ import annotations
 
 import time
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -34,8 +34,7 @@ from ..engine.runtime.sequences import rows_of
 from ..privacy.history import CLOUD
 from ..serving.mode import Facts, Peer
 from ..serving.records.sources import SOURCES_WAIT_S, PeerSources, places_of, shares_of
-from ..serving.search.attributes import untold_line
-from ..serving.search.evidence import OFF, doubt, scores_of
+from ..serving.search.evidence import OFF, doubt_of_all
 from ..serving.search.older import left_out
 from ..serving.services import Services
 from ..serving.session_account import SessionAccount, withholds
@@ -48,16 +47,7 @@ from .dialogues import dialogue_type
 from .drafter import Drafter
 from .exchange.lookahead import MAX_LOOKAHEAD
 from .exchange.session_terms import Confirmed, Judges
-from .leader_terms import (
-    DOUBTED,
-    NO_CLOUD,
-    STEERED,
-    LeaderTerms,
-    found_in,
-    nothing_found,
-    options_of,
-    unsuited,
-)
+from .leader_terms import DOUBTED, NO_CLOUD, STEERED, LeaderTerms, found_in, nothing_found, options_of, unsuited
 from .partner import Action, GiveUp, GoAlone, Join, Leave, Partner, Rejoin, Warn
 from .patience import longest_wait_s
 from .weights.agreement import agree
@@ -83,10 +73,7 @@ class Evidence:
             return ""
         self._looked = True
         others = [(ready.scorer, ready.best)] if ready is not None and ready.documents and not alone else []
-        if line := doubt([*scores_of(own), *others], self._minimum):
-            return line
-        may_know = bool(others) and not doubt(others, self._minimum)  # what it has read is not known here
-        return "" if may_know or self._minimum <= OFF else untold_line(self._prompt, own)
+        return doubt_of_all(own, others, self._minimum, self._prompt)
 
 
 @dataclass(slots=True)
@@ -201,6 +188,22 @@ class DraftingLeader(Leading, ABC):
         else:
             self._reply.notice(f"the model's own answer, which may be invented: {missing}")
         return not self._steps and not self.closed
+
+    def _facts(self, ready: Ready | None, rtt_s: float) -> Facts:
+        """Return the facts of the record; `ready` is what the cloud has reported of itself."""
+        facts = self._account.of_leader(self._reply, self._drafter, self._by_token(), ready, rtt_s)
+        return {**facts, **charged_words(self._drafter.account, self._reply, self._tokens_of)}
+
+    def _close(self, reason: str, *, whole: bool) -> None:  # noqa: ARG002 - dispatch books it
+        if not self._has_sent and self._drafter.account is not None:
+            self._drafter.account.give_back()
+        if not self._written:
+            self._leave_all(reason)
+        self._drafter.close()
+
+    @abstractmethod
+    def _leave_all(self, reason: str) -> None:
+        """Tell those who take part that the stream has ended."""
 
 
 class Leader(DraftingLeader):
@@ -481,18 +484,12 @@ class Leader(DraftingLeader):
         reader = self._services.reader
         return [*([CLOUD] if self._partner.together else []), *([reader.place] if reader is not None else [])]
 
-    def _close(self, reason: str, *, whole: bool) -> None:  # noqa: ARG002 - dispatch books it
-        if not self._has_sent and self._drafter.account is not None:
-            self._drafter.account.give_back()
-        if not self._written:
-            self._send(self._end_message(reason))
-        self._drafter.close()
+    def _leave_all(self, reason: str) -> None:
+        self._send(self._end_message(reason))
 
     def record(self) -> Facts:
         """Return the record for `hocket explain`; the question stays on the machine where it was asked."""
-        facts = self._account.of_leader(self._reply, self._drafter, self._by_token(), self._known.ready, self.rtt_s)
-        words = charged_words(self._drafter.account, self._reply, self._tokens_of)
-        return {**facts, **words, "sessions": self._sessions}
+        return {**self._facts(self._known.ready, self.rtt_s), "sessions": self._sessions}
 
 
 def _messages(send: Sequence[tuple[str, Message]]) -> list[Message]:

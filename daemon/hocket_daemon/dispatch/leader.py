@@ -28,7 +28,7 @@ from ..serving.sessions.leading import Leading
 from ..serving.stream.prefix import PrefixChain
 from ..serving.stream.reply import Reply, Sourced
 from .answer import Answer
-from .notice import MODELS_OWN, doubt_of_all, found_by
+from .notice import MODELS_OWN, doubt_of_both, found_by
 from .race import SIDES, Action, Begin, Fail, Hold, Notify, Race, StandBy, Write, together
 from .strategy import Strategy
 from .terms import Terms, options_of
@@ -217,7 +217,7 @@ class Leader(Leading):
         """Check whether the side that begins, or any side, has read anything about the question."""
         own, cloud, minimum = self._own.found, self._cloud, self._terms.min_evidence
         found = found_by(writer, own, cloud)
-        if line := doubt_of_all(own, cloud, minimum, self._terms.opening.prompt):
+        if line := doubt_of_both(own, cloud, minimum, self._terms.opening.prompt):
             self._doubt(line, begun=False)
         elif found:
             self._doubt(doubt(found, minimum), begun=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from hocket_bus.messages import Passages, Prompt, Side
 
-from ..serving.search.attributes import untold_line
-from ..serving.search.evidence import OFF, doubt, scores_of
+from ..serving.search.evidence import doubt_of_all, scores_of
 from .writers.writers import CloudWriter
 
 MODELS_OWN = "the model's own answer, which may be invented: the side that starts it has read no document"
@@ -22,12 +21,9 @@ def found_by(writer: Side, own: Passages | None, cloud: CloudWriter | None) -> F
     return [(writer_status.scorer, writer_status.best)] if writer_status.documents else []
 
 
-def doubt_of_all(own: Passages | None, cloud: CloudWriter | None, minimum: float, prompt: Prompt) -> str:
+def doubt_of_both(own: Passages | None, cloud: CloudWriter | None, minimum: float, prompt: Prompt) -> str:
     """Return why nothing that either side has found answers the question; empty where something does, or may."""
-    device, other = found_by("device", own, cloud), found_by("cloud", own, cloud)
-    if device is None or (other is None and cloud is not None and cloud.is_linked):
+    other = found_by("cloud", own, cloud)
+    if own is None or (other is None and cloud is not None and cloud.is_linked):
         return ""
-    if line := doubt([*device, *(other or [])], minimum):
-        return line
-    may_know = bool(other) and not doubt(other or [], minimum)  # what the cloud has read is not known here
-    return "" if own is None or may_know or minimum <= OFF else untold_line(prompt, own)
+    return doubt_of_all(own, other or [], minimum, prompt)

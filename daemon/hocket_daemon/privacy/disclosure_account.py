@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from hocket_bus.errors import BadConfiguration, Unavailable
 
-from ..database import read_only, written
+from ..database import rows_of, written
 from .budget import today
 
 BEGIN_BITS = 16.0  # that a document has left at least when an answer begins: less would end within a fact
@@ -27,7 +27,6 @@ _TABLE = """CREATE TABLE IF NOT EXISTS words_disclosed (
     day TEXT, peer TEXT, document TEXT, bits REAL NOT NULL, PRIMARY KEY (day, peer, document)) WITHOUT ROWID"""
 _SET = "INSERT INTO words_disclosed VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET bits = excluded.bits"
 _ALL = "SELECT day, peer, document, bits FROM words_disclosed ORDER BY day, peer, document"
-_THERE = "SELECT count(*) FROM sqlite_master WHERE name = 'words_disclosed'"
 
 
 class DisclosureBounds(NamedTuple):
@@ -177,12 +176,8 @@ def by_document(entries: Iterable[Disclosed], day: str) -> list[DocumentDisclose
 
 def read(path: Path) -> list[Disclosed]:
     """Return all that is written down, oldest first; none without a file. Raises Unavailable."""
-    if not path.exists():
-        return []
     try:
-        with read_only(path) as database:
-            there = database.execute(_THERE).fetchone()[0]
-            return [Disclosed(*row) for row in database.execute(_ALL)] if there else []
+        return [Disclosed(*row) for row in rows_of(path, "words_disclosed", _ALL)]
     except sqlite3.Error as error:
         raise Unavailable(f"{path} cannot be read: {error}", "move it away; the daemon starts a new one") from error
 

@@ -20,7 +20,7 @@ from hocket_bus.config import FilePath
 from hocket_bus.errors import BadConfiguration, Forbidden, Unavailable
 from hocket_bus.messages import CLASS_OF, PEER_CLASSES, Bridge, DataClass, Message, PeerClass, Prompt, Sealed, Side
 
-from ..database import read_only, written
+from ..database import rows_of, written
 from .history import HistoryPolicy
 from .link_switch import LinkSwitch
 
@@ -345,11 +345,8 @@ class Ledger:
 
 def read(path: Path) -> list[Entry]:
     """Return all entries that are written down, oldest first; none without a file. Raises Unavailable."""
-    if not path.exists():
-        return []
     try:
-        with read_only(path) as database:
-            return [Entry(*row) for row in database.execute("SELECT * FROM sent ORDER BY day, peer, session, class")]
+        return [Entry(*row) for row in rows_of(path, "sent", "SELECT * FROM sent ORDER BY day, peer, session, class")]
     except sqlite3.Error as error:
         raise Unavailable(f"{path} cannot be read: {error}", "move it away; the daemon starts a new one") from error
 

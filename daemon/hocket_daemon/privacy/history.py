@@ -18,7 +18,7 @@ import structlog
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.messages import Prompt, Turn
 
-from ..database import read_only, written
+from ..database import rows_of, written
 
 HistoryPolicy = Literal["seen", "all", "none"]
 CLOUD = "cloud"  # the reader that all cloud daemons are
@@ -72,10 +72,9 @@ class History:
 
 
 def _read(path: Path | None) -> list[bytes]:
-    if path is None or not path.exists():
-        return []
-    with suppress(sqlite3.Error), read_only(path) as database:
-        return [digest for (digest,) in database.execute("SELECT digest FROM seen ORDER BY number")]
+    if path is not None:
+        with suppress(sqlite3.Error):
+            return [digest for (digest,) in rows_of(path, "seen", "SELECT digest FROM seen ORDER BY number")]
     return []
 
 

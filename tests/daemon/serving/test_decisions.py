@@ -98,15 +98,12 @@ def test_what_is_forgotten_is_in_the_file_no_more(everything: bool, tmp_path: Pa
         forget(tmp_path / "none.db", None)
 
 
-@pytest.mark.parametrize("broken", ["missing", "no database", "other table", "no record", "folder"])
+@pytest.mark.parametrize("broken", ["missing", "no database", "no record", "folder"])
 def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path, broken: str) -> None:
     """With what to do; reading makes no file."""
     path = tmp_path / "kept.db"
     if broken == "no database":
         path.write_bytes(b"this is no database, but long enough for one" * 50)
-    elif broken == "other table":
-        with sqlite3.connect(path) as database:
-            database.execute("CREATE TABLE others (a)")
     elif broken == "no record":
         keep(path, number(1))
         with sqlite3.connect(path) as database:

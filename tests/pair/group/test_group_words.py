@@ -10,7 +10,9 @@ import harness
 import pytest
 from family import BOAT, CHOIR, HOME, Family, family
 
-from waiting import WAIT_S
+from hocket_daemon.aggregation.answer_summary import MIN_CHARGE
+from hocket_daemon.serving.records import decisions
+from waiting import WAIT_S, until
 
 QUESTION = "At which berth does the sailing boat Halcyon lie, and who conducts the choir Vox Borealis?"
 TOKENS = 12
@@ -94,3 +96,8 @@ def test_a_group_learns_no_more_than_is_counted(made: Family, monkeypatch: pytes
     account = made.devices["anna"].device.services.account
     assert {each.peer for each in account.entries()} == {"group"}
     assert "drafts" not in made.ledger("anna")
+    file = made.devices["anna"].folder / "decisions"
+    until(lambda: file.exists() and len(decisions.last(file, 2)) == 1)
+    (record,) = (each.record for each in decisions.last(file, 2))
+    spent = sum(each["bits"] for each in record["disclosed"])
+    assert sum(each["bits"] for each in record["words"]) == pytest.approx(spent, abs=MIN_CHARGE * TOKENS + 0.1)

@@ -35,7 +35,7 @@ from ...privacy.history import CLOUD
 from ...serving.mode import Facts, Peer
 from ...serving.peers.peer_group import PeerGroup
 from ...serving.records.sources import SOURCES_WAIT_S, Contribution, PeerSources, by_token, places_of, sourced_by_all
-from ...serving.search.evidence import doubt, scores_of
+from ...serving.search.evidence import doubt_of_all
 from ...serving.search.follow_up import search_text
 from ...serving.search.older import left_out
 from ...serving.services import Services
@@ -212,9 +212,10 @@ class GroupLeader(DraftingLeader):
             return
         self._looked = True
         ready = [participant.ready for participant in self._taking_part() if participant.ready is not None]
-        found = scores_of(own) + [(each.scorer, each.best) for each in ready if each.documents]
+        others = [(each.scorer, each.best) for each in ready if each.documents]
+        line = doubt_of_all(own, others, self._terms.min_evidence, self._begin.prompt)
         withheld = withholds(self._drafter.account)
-        self._doubt(doubt(found, self._terms.min_evidence), begun=bool(self._steps), withheld=withheld)
+        self._doubt(line, begun=bool(self._steps), withheld=withheld)
         if not self.closed and not any(each.documents for each in ready):
             self._check_documents()
 
@@ -454,20 +455,18 @@ class GroupLeader(DraftingLeader):
     def _readers(self) -> list[str]:
         return [name for name, participant in self._participants.items() if participant.member.awaited]
 
-    def _close(self, reason: str, *, whole: bool) -> None:  # noqa: ARG002 - dispatch books it
-        if not self._has_sent and self._drafter.account is not None:
-            self._drafter.account.give_back()
-        if not self._written:
-            for name in self._participants:
-                self._send(name, self._end_message(reason))
+    def _leave_all(self, reason: str) -> None:
+        for name in self._participants:
+            self._send(name, self._end_message(reason))
+
+    def _close(self, reason: str, *, whole: bool) -> None:
+        super()._close(reason, whole=whole)
         for each in self._members():
             self._invited.peer_group.record_outcome(each)
         self._invited.peer_group.leave(self.id)
-        self._drafter.close()
 
     def record(self) -> Facts:
         """Return the record for `hocket explain`; the question stays on the machine where it was asked."""
         ready = self._participants[CLOUD].ready if CLOUD in self._participants else None
-        facts = self._account.of_leader(self._reply, self._drafter, self._by_token(), ready, self.rtt_s)
         members = [msgspec.structs.asdict(each) for each in self._members()]
-        return {**facts, "members": members, "sessions": [self.id.hex()]}
+        return {**self._facts(ready, self.rtt_s), "members": members, "sessions": [self.id.hex()]}

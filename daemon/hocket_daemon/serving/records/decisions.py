@@ -18,7 +18,7 @@ import structlog
 from hocket_bus import as_json
 from hocket_bus.errors import BadConfiguration, BadRequest, HocketError, Unavailable
 
-from ...database import read_only, written
+from ...database import rows_of, written
 from ..mode import Facts
 
 MAX_RECORDS = 2_000
@@ -133,8 +133,7 @@ def _read(path: Path, query: str, value: str | int) -> list[DecisionRecord]:
             f"nothing is recorded in {path}", "ask something first; set decisions in the daemon's configuration"
         )
     try:
-        with read_only(path) as database:
-            rows = database.execute(query, (value,)).fetchall()
+        rows = rows_of(path, "decisions", query, [value])
         return [DecisionRecord(number, at, mode, json.loads(record)) for number, at, mode, record in rows]
     except (sqlite3.Error, ValueError) as error:
         raise Unavailable(f"{path} cannot be read: {error}", "move it away; the daemon starts a new one") from error

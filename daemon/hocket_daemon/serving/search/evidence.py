@@ -6,8 +6,10 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from hocket_bus.messages import Passages
+from hocket_bus.messages import Passages, Prompt
 from hocket_retrieval.text.lexical import language_of
+
+from .attributes import untold_line
 
 _CALIBRATED = "probability:"  # what scorers are called whose scores the bound is for
 UNKNOWN = "I do not know. I have found nothing about this in the documents."
@@ -62,6 +64,18 @@ def doubt(found: Sequence[tuple[str, float]], minimum: float) -> str:
         return ""
     likely = f"the best passage answers with a probability of {best:.2f}, less than {minimum:g}"
     return f"probably not in your documents: {likely}"
+
+
+def doubt_of_all(own: Passages, others: Sequence[tuple[str, float]], minimum: float, prompt: Prompt) -> str:
+    """Return why nothing that anybody has found answers the question; empty where something does, or may.
+
+    `others` are the scorers and best scores of those that have found passages, whose text is not known here. With a
+    `minimum` of 0 or less nothing is doubted.
+    """
+    if line := doubt([*scores_of(own), *others], minimum):
+        return line
+    may_know = bool(others) and not doubt(others, minimum)
+    return "" if may_know or minimum <= OFF else untold_line(prompt, own)
 
 
 _WORDS = re.compile(r"[^\W_]+")

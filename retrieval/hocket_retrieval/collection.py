@@ -35,7 +35,7 @@ from .ingestion.walk import has_entries, is_empty, is_gone
 from .searching.bridges import Trail
 from .searching.search import Searcher, SearchResult, check_query
 from .searching.sentences import Sentence, extract
-from .searching.survey import Surveyed, survey
+from .searching.survey import Order, Surveyed, survey
 from .searching.windows import following, size_of
 from .stores.by_words import ByWords
 from .stores.opening import open_store
@@ -284,15 +284,23 @@ class Collection:
             return moment.documents()
 
     def survey(
-        self, text: str, suffixes: Sequence[str], within: tuple[str, ...] = (), when: str = "", *, newest: bool = False
+        self,
+        text: str,
+        suffixes: Sequence[str],
+        within: tuple[str, ...] = (),
+        when: str = "",
+        *,
+        folder: str = "",
+        order: Order = "name",
     ) -> Surveyed:
         """Return the documents of these suffixes, `within` folders, that have all words of `text`, if any.
 
-        Only those of the time that `when` says, such as "last week"; the `newest` first, if that is wanted.
+        Only those of the time that `when` says, such as "last week", and below a `folder` that has such a name, in the
+        `order` of their names or days.
         """
         with self._store.moment() as moment:
             today = datetime.now(UTC).astimezone().date()
-            return survey(moment, text, suffixes, within, when, newest=newest, today=today)
+            return survey(moment, text, suffixes, within, when, folder=folder, order=order, today=today)
 
     def texts(self, after: int, limit: int, words: int = 0) -> tuple[int, list[tuple[int, str]]]:
         """Return the collection's version, and (id, text) of the next passages of so many `words` after the id `after`.

@@ -14,7 +14,14 @@ from msgspec.structs import replace
 from hocket_bus.errors import Unavailable
 from hocket_bus.messages import Passage
 from hocket_daemon.engine.sampling.capped import capped
-from hocket_daemon.privacy.disclosure_account import RESERVE_BITS, DisclosureAccount, DisclosureBounds, read
+from hocket_daemon.privacy.disclosure_account import (
+    RESERVE_BITS,
+    Disclosed,
+    DisclosureAccount,
+    DisclosureBounds,
+    by_day,
+    read,
+)
 from hocket_daemon.privacy.egress import Ledger
 from hocket_daemon.privacy.history import History
 from hocket_daemon.serving.search.retrieval import NO_PASSAGES
@@ -167,3 +174,11 @@ def test_a_document_whose_bits_end_says_nothing_more_and_is_named_once() -> None
 def passage(document: str) -> Passage:
     """A passage of a document."""
     return Passage(document=document, title="", ordinal=0, text="a text", score=0.5)
+
+
+def test_days_are_summed_over_documents_and_peers() -> None:
+    """The last ones alone, oldest first."""
+    days = ["2026-11-29", "2026-12-01", "2026-11-30", "2026-12-01"]
+    entries = [Disclosed(day, f"peer {at}", "letter", 2.0**at) for at, day in enumerate(days)]
+    assert list(by_day(entries, 9).items()) == [("2026-11-29", 1.0), ("2026-11-30", 4.0), ("2026-12-01", 10.0)]
+    assert list(by_day(entries, 2)) == ["2026-11-30", "2026-12-01"]

@@ -4,7 +4,7 @@ A last field named `payload` travels as a raw frame of its own; the bus does not
 Ids of requests, sessions and topics are 16 random bytes. Digests are unsigned 64-bit integers.
 """
 
-from .account import MAX_DOCUMENTS, MAX_READERS, Account, DocumentBits, ShowAccount
+from .account import MAX_DAYS, MAX_DOCUMENTS, MAX_READERS, Account, DocumentBits, ShowAccount
 from .aggregation import (
     DEFAULT_WEIGHTS,
     METHODS,
@@ -210,6 +210,7 @@ __all__ = [
     "DEFAULT_WEIGHTS",
     "HAS_PAYLOAD",
     "MAX_ANSWER_CHARS",
+    "MAX_DAYS",
     "MAX_DOCUMENTS",
     "MAX_EMBEDDED",
     "MAX_ENVELOPE_BYTES",

@@ -10,6 +10,7 @@ from .types import Conversation, Entry, Id, Line, Message, Name, Record
 
 MAX_DOCUMENTS = 200  # with the longest names of documents and peers they fit into a message
 MAX_READERS = 8
+MAX_DAYS = 31
 
 Bits = Annotated[float, Meta(ge=0.0)]
 
@@ -33,6 +34,7 @@ class DocumentBits(Record, frozen=True):
 class Account(Message, frozen=True):
     """The account: at most 200 documents, the most disclosed first, and the bounds of each; a bound of 0 is none.
 
+    `days` are the bits of all documents on each of the last days on which any left, YYYY-MM-DD, oldest first.
     Without words as the only drafts that leave, bits are not counted, and `documents` are of an earlier time.
     """
 
@@ -41,6 +43,7 @@ class Account(Message, frozen=True):
     documents: Annotated[list[DocumentBits], Meta(max_length=MAX_DOCUMENTS)]
     bits_a_day: Bits = 0.0
     bits_a_document: Bits = 0.0
+    days: Annotated[dict[Name, Bits], Meta(max_length=MAX_DAYS)] = {}
 
 
 CONVERSATION = Conversation(

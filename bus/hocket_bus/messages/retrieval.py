@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -294,8 +294,9 @@ class Survey(Message, frozen=True):
     """A request for documents that have all significant words of `text`, in any form; an empty text: all documents.
 
     Only files with one of the `suffixes`, such as ".pdf", count, if there are any, and only those `within` folders.
-    `when` are a person's words for a time, such as "March 2026" or "last week": only documents of it count. They come
-    in the order of their names, or the `newest` first.
+    `when` are a person's words for a time, such as "March 2026" or "last week": only documents of it count. `folder`
+    has the last parts of a folder's path, such as "notes/trips", in either case: only documents below such a folder
+    count. They come in the `order` of their names, or the newest or oldest first.
     """
 
     request: Id
@@ -303,7 +304,8 @@ class Survey(Message, frozen=True):
     suffixes: Annotated[list[Name], Meta(max_length=16)] = []
     within: Folders = []
     when: Line = ""
-    newest: bool = False
+    folder: Line = ""
+    order: Literal["name", "newest", "oldest"] = "name"
 
 
 class Kind(Record, frozen=True):

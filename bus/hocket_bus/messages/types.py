@@ -6,7 +6,7 @@ from typing import Annotated, Literal, NamedTuple, get_args
 
 from msgspec import Meta, Struct
 
-PROTOCOL_VERSION = 32
+PROTOCOL_VERSION = 33
 MAX_QUESTION_CHARS = 8_000
 MAX_TOKENS = 4_096
 MAX_LOGPROBS = 20  # of the tokens in one place

@@ -174,6 +174,14 @@ def by_document(entries: Iterable[Disclosed], day: str) -> list[DocumentDisclose
     return sorted(rows.values(), key=lambda row: (-row.total, row.document))
 
 
+def by_day(entries: Iterable[Disclosed], most: int) -> dict[str, float]:
+    """Return the bits of all documents on each of the last `most` days on which any left, oldest first."""
+    days = defaultdict[str, float](float)
+    for each in entries:
+        days[each.day] += each.bits
+    return dict(sorted(days.items())[-most:])
+
+
 def read(path: Path) -> list[Disclosed]:
     """Return all that is written down, oldest first; none without a file. Raises Unavailable."""
     try:

@@ -49,7 +49,7 @@ async def account(request: Request) -> Response:
     found = await (await owned(request).upstream.client()).account()
     documents = [structs.asdict(each) for each in found.documents]
     bounds = {"bits_a_day": found.bits_a_day, "bits_a_document": found.bits_a_document}
-    return json_response({"counted": found.is_counted, "documents": documents, **bounds})
+    return json_response({"counted": found.is_counted, "documents": documents, "days": found.days, **bounds})
 
 
 def is_owner(person: Person) -> bool:

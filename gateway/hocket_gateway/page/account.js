@@ -2,13 +2,14 @@
 
 import { account, removeDocument } from "./api.js";
 import { made, sure } from "./dom.js";
+import { timeLine } from "./explanation.js";
 import { language, say } from "./words.js";
 
 const MIN_BITS = 0.1;
 
 // Nothing where nothing was counted yet.
 export async function disclosures() {
-  const { counted, documents, bits_a_document: bound } = await account();
+  const { counted, documents, days, bits_a_document: bound } = await account();
   const told = documents.filter(({ total }) => total >= MIN_BITS);
   if (!told.length) return [];
   const earlier = say("Bits are not counted any more: these are of earlier answers.");
@@ -16,7 +17,15 @@ export async function disclosures() {
     made("h3", { textContent: say("What all answers disclosed of each document") }),
     ...(counted ? [] : [made("p", { textContent: earlier })]),
     made("ul", { className: "folders" }, ...told.map((each) => entry(each, bound))),
+    made("h3", { textContent: say("The same by day") }),
+    byDay(Object.entries(days)),
   ];
+}
+
+// The longest bar is that of the day on which most left.
+function byDay(days) {
+  const rows = days.map(([day, bits]) => ({ name: day, from: 0, to: bits, value: say("{bits} bits", { bits: bits.toFixed(1) }) }));
+  return timeLine(rows, Math.max(...days.map(([, bits]) => bits)));
 }
 
 function entry({ document: name, today, total, peers, last }, bound) {

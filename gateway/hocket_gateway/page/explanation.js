@@ -149,7 +149,8 @@ function spansOf({ times_s, cloud }) {
   return spans.filter(({ from, to }) => Number.isFinite(from) && Number.isFinite(to));
 }
 
-function timeLine(spans, end) {
+// Rows with a bar each, from one time, or number, to another.
+export function timeLine(spans, end) {
   const list = made("ol", { className: "timeline", ariaLabel: say("Time line") });
   list.append(...spans.map((span) => rowOf(span, end)));
   return list;

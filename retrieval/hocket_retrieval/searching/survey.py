@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from datetime import date
 from pathlib import PurePath
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from ..stores.folders import folder_of
 from ..stores.protocol import Moment
@@ -15,6 +15,7 @@ from ..text.heads import searched
 from ..text.lexical import language_of, telling_stems, telling_words
 from .recency import BEGINNING, document_time
 
+Order = Literal["name", "newest", "oldest"]
 MAX_LOOKED = 2_000  # passages that have one of the words
 MAX_KINDS = 64
 MAX_DATED = 2_000  # documents whose beginning is read for its day: those that were ingested last
@@ -41,27 +42,36 @@ def survey(
     within: tuple[str, ...],
     when: str = "",
     *,
-    newest: bool = False,
+    folder: str = "",
+    order: Order = "name",
     today: date,
 ) -> Surveyed:
     """Return the documents within some folders that have all significant words of `text`; all where it is empty.
 
-    Only those of the time that `when` says, if it says one, and the `newest` first, if that is wanted.
+    Only those of the time that `when` says, if it says one, and below a `folder` whose path ends so, in either case.
     """
     days = asked_days(when, today) if when else None
     if when and days is None:
         return Surveyed([], [], whole=False)
     names, whole = _having(moment, text, within) if text else (_inside(moment, within), True)
-    wanted = frozenset(suffix.lower() for suffix in suffixes)
-    kept = sorted(name for name in names if not wanted or _suffix(name) in wanted)
-    if not newest and days is None:
+    wanted, parts = frozenset(suffix.lower() for suffix in suffixes), PurePath(folder.casefold()).parts
+    kept = sorted(name for name in names if (not wanted or _suffix(name) in wanted) and _is_below(name, parts))
+    if order == "name" and days is None:
         return Surveyed(kept, _kinds(kept), whole)
     times = _times(moment, kept, today)
     if days is not None:
         times = {name: time for name, time in times.items() if days.first <= _first(time) <= days.last}
-    ordered = sorted(times, key=lambda name: _first(times[name]), reverse=True) if newest else list(times)
+    ordered = list(times)
+    if order != "name":
+        ordered.sort(key=lambda name: _first(times[name]), reverse=order == "newest")
     told = [times[name].text for name in ordered]
     return Surveyed(ordered, _kinds(ordered), whole and len(kept) <= MAX_DATED, told, days.text if days else "")
+
+
+def _is_below(name: str, parts: Sequence[str]) -> bool:
+    """Tell whether a document lies below a folder whose path ends in these parts; below any for none."""
+    folders = PurePath(name.casefold()).parent.parts
+    return any(folders[at : at + len(parts)] == tuple(parts) for at in range(len(folders) - len(parts) + 1))
 
 
 def _times(moment: Moment, names: Collection[str], today: date) -> dict[str, Period]:

@@ -200,7 +200,9 @@ class Daemon:
         if isinstance(message, m.ListDocuments):
             return replies.documents(message, collection.documents())
         within = tuple(message.within)
-        found = collection.survey(message.text, message.suffixes, within, message.when, newest=message.newest)
+        found = collection.survey(
+            message.text, message.suffixes, within, message.when, folder=message.folder, order=message.order
+        )
         return replies.surveyed(message, found)
 
     def _search(self, message: m.Search) -> m.Passages:

@@ -48,6 +48,16 @@ from hocket_daemon.serving.search.about_collection import MAX_NAMED, Asked, answ
         ("which files changed on 2026-11-29", Asked("dated", when="2026-11-29")),
         ("What have I written since Thursday?", Asked("dated", when="since Thursday")),
         ("Was habe ich am 28.11.2026 geschrieben?", Asked("dated", german=True, when="28.11.2026")),
+        ("What is my oldest note?", Asked("oldest", number=1)),
+        ("Which are my two oldest PDFs?", Asked("oldest", suffixes=(".pdf",), number=2)),
+        ("Welche Notiz ist die älteste?", Asked("oldest", german=True, number=1)),
+        ("How many notes are in the folder trips?", Asked("count", folder="trips")),
+        ("how many files do I have in notes/trips", Asked("count", folder="notes/trips")),
+        ("Which files are in my trips folder?", Asked("list", folder="trips")),
+        ("List all PDFs in the directory 'tax 2025'", Asked("list", suffixes=(".pdf",), folder="tax 2025")),
+        ("What is in the folder ~/notes/trips/?", Asked("list", folder="notes/trips")),
+        ("Wie viele Dateien sind im Ordner Küche?", Asked("count", german=True, folder="Küche")),
+        ("Was ist im Ordner „Reisen“?", Asked("list", german=True, folder="Reisen")),
         ("Fasse note3.md zusammen", Asked("summary", "note3", file="note3.md", german=True)),
     ],
 )
@@ -74,7 +84,9 @@ def test_a_question_about_the_collection_is_known(query: str, asked: Asked) -> N
         "What are the last words of the letter?",
         "What did I write to Anna?",
         "Which files are in the shed?",
-        "Welche Dateien sind im Ordner Küche?",
+        "What is in the blue folder that Anna gave me?",
+        "What is my oldest debt?",
+        "Who is the oldest member?",
         "Which notes are from Anna?",
     ],
 )
@@ -116,6 +128,16 @@ def test_an_answer_says_the_store_s_number_and_names() -> None:
     assert f"{40 - MAX_NAMED} more" in listed
 
 
+def test_an_answer_about_a_folder_names_it() -> None:
+    for asked, found, said in (
+        (Asked("count", folder="trips"), surveyed("/n/a.md", "/n/b.md"), "There are 2 documents in “trips” (2 .md)."),
+        (Asked("list", folder="trips"), surveyed("/n/a.md"), "There is one document in “trips”: a.md."),
+        (Asked("list", german=True, folder="Reisen"), surveyed("/n/a.md"), "In „Reisen“ ist ein Dokument: a.md."),
+        (Asked("count", suffixes=(".pdf",), folder="x"), surveyed(), "There are no such documents in “x”."),
+    ):
+        assert answer(asked, found) == said
+
+
 def test_an_answer_names_no_more_than_it_is_given_room_for() -> None:
     """The others are counted."""
     said = answer(Asked("list"), surveyed("/n/a.md", "/n/b.md", "/n/c.md"), 1)
@@ -132,6 +154,7 @@ def test_documents_of_a_time_are_told_with_their_days() -> None:
         (Asked("newest", number=1), found, "The newest document here is b.md (2026-03-04)."),
         (Asked("newest", number=2), found, "The newest documents here are b.md (2026-03-04) and a.md (2026-03-01)."),
         (Asked("newest", number=1), surveyed(), "There are no such documents here."),
+        (Asked("oldest", number=1), found, "The oldest document here is b.md (2026-03-04)."),
         (
             Asked("dated", when="March 2026"),
             of_march,

@@ -75,6 +75,19 @@ def test_a_list_names_what_fits_into_the_answer() -> None:
     assert names[0][3:] in text
 
 
+@pytest.mark.parametrize(
+    ("query", "is_listed"),
+    [("What is in the folder trips?", False), ("Which PDFs are in the folder trips?", True)],
+)
+def test_a_folder_that_has_no_document_may_be_a_thing_that_a_document_tells_of(query: str, is_listed: bool) -> None:
+    """A binder, say; where files of a type are asked for there is none."""
+    world = World(query, "the cloud")
+    ((survey, _),) = world.surveys
+    assert (survey.folder, survey.order) == ("trips", "name")
+    world.answer(replace(FOUND, total=0, kinds=[], names=[]))
+    assert (bool(world.done), bool(world.begun)) == (is_listed, not is_listed)
+
+
 def test_a_named_file_is_read_alone() -> None:
     """Within it, whatever its score, and without the other side; a name that no file has is a question as any."""
     world = World("Summarise b.md", "the cloud")
@@ -91,7 +104,7 @@ def test_words_that_mean_no_time_are_a_question_as_any() -> None:
     """The store says what it understood; both sides answer then."""
     world = World("Which notes are from the March of Brandenburg?", "the cloud")
     ((survey, _),) = world.surveys
-    assert (survey.when, survey.newest) == ("the March of Brandenburg", True)
+    assert (survey.when, survey.order) == ("the March of Brandenburg", "newest")
     world.answer(replace(FOUND, total=0, names=[]))
     ((ask, _, peer),) = world.begun
     assert (ask.within, peer) == ([], "the cloud")

@@ -266,7 +266,8 @@ def test_what_all_answers_disclosed_is_shown_and_a_document_removed(page: Browse
         "peers": {"cloud": 31.25},
         "last": "2026-12-01",
     }
-    found = {"counted": True, "documents": [lease], "bits_a_day": 0.0, "bits_a_document": 100.0}
+    days = {"2026-11-30": 30.0, "2026-12-01": 1.25}
+    found = {"counted": True, "documents": [lease], "days": days, "bits_a_day": 0.0, "bits_a_document": 100.0}
     page.run(
         "const sent = window.fetch; window.fetch = (path, given) => path === 'account'"
         f" ? Promise.resolve(new Response(JSON.stringify({json.dumps(found)})))"
@@ -278,6 +279,7 @@ def test_what_all_answers_disclosed_is_shown_and_a_document_removed(page: Browse
     assert page.texts("dialog .folders small") == [
         "31.3 of at most 100 bits, 1.3 of them today; to cloud, last on 2026-12-01"
     ]
+    assert page.texts("dialog .folders ~ .timeline li") == ["2026-11-30\n30.0 bits", "2026-12-01\n1.3 bits"]
     assert violations(page) == []
     page.click("dialog .folders .remove")
     assert page.run("return window.removed") is None

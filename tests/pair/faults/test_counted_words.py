@@ -91,6 +91,7 @@ def test_words_alone_leave_and_every_one_is_in_the_account(tiny_models: dict[str
     totals = [each.total for each in listed.documents]
     assert totals == sorted(totals, reverse=True)
     assert all(each.peers == {"cloud": each.total} == {"cloud": each.today} for each in listed.documents)
+    assert sum(listed.days.values()) == pytest.approx(sum(recount.values()))
     assert listed.is_counted
     assert sum(recount.values()) > 1.0
     assert shown.startswith(f"{sum(recount.values()):.0f} bits of ")

@@ -75,7 +75,7 @@ def test_documents_of_a_time_are_those_whose_day_lies_in_it(collection, tmp_path
     collection.ingest([folder])
 
     def surveyed(when: str = "", **more: object) -> list[tuple[str, str]]:
-        found = collection.survey("", [], (), when, newest=True, **more)
+        found = collection.survey("", [], (), when, order="newest", **more)
         return [(Path(name).name, day) for name, day in zip(found.names, found.days, strict=True)]
 
     meeting, plans, trip = (
@@ -89,6 +89,29 @@ def test_documents_of_a_time_are_those_whose_day_lies_in_it(collection, tmp_path
     assert surveyed("2026") == [meeting, plans, trip]
     assert surveyed("6 May 2025") == rest
     assert surveyed("2019") == []
-    assert collection.survey("keys", [], (), newest=True).days == ["2026-03-04"]
-    not_understood = collection.survey("", [], (), "Brandenburg", newest=True)
+    oldest = collection.survey("", [], (), order="oldest")
+    assert [Path(name).name for name in oldest.names] == [name for name, _ in [*rest, trip, plans, meeting]]
+    assert collection.survey("keys", [], (), order="newest").days == ["2026-03-04"]
+    not_understood = collection.survey("", [], (), "Brandenburg", order="newest")
     assert (not_understood.names, not_understood.when) == ([], "")
+
+
+def test_a_folder_is_named_by_the_end_of_its_path(collection, tmp_path: Path) -> None:
+    """In either case, and by whole parts; what lies deeper counts, too."""
+    for name in ("Trips/alps.md", "Trips/2025/sea.md", "work/trips/fair.md", "trips.md", "strips/x.md"):
+        path = tmp_path / "notes" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"A note on {path.stem}.")
+    collection.ingest([tmp_path / "notes"])
+    for folder, expected in (
+        ("trips", ["alps.md", "fair.md", "sea.md"]),
+        ("work/trips", ["fair.md"]),
+        ("Trips/2025", ["sea.md"]),
+        ("notes/trips", ["alps.md", "sea.md"]),
+        (str(tmp_path / "notes" / "strips").strip("/"), ["x.md"]),
+        ("trip", []),
+        ("alps.md", []),
+        ("", ["alps.md", "fair.md", "sea.md", "trips.md", "x.md"]),
+    ):
+        found = collection.survey("", [], (), folder=folder)
+        assert sorted(Path(name).name for name in found.names) == expected

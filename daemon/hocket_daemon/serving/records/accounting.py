@@ -6,11 +6,11 @@ from pathlib import Path
 
 from hocket_bus.errors import HocketError, Untrusted
 from hocket_bus.faults import error_message
-from hocket_bus.messages import MAX_DOCUMENTS, MAX_READERS, Account, DocumentBits, ShowAccount
+from hocket_bus.messages import MAX_DAYS, MAX_DOCUMENTS, MAX_READERS, Account, DocumentBits, ShowAccount
 from hocket_bus.sockets import Received, Routes, Server
 
 from ...privacy.budget import today
-from ...privacy.disclosure_account import DisclosureAccount, DisclosureBounds, by_document, read
+from ...privacy.disclosure_account import DisclosureAccount, DisclosureBounds, by_day, by_document, read
 
 
 class Accounting:
@@ -37,10 +37,11 @@ class Accounting:
 
     def _shown(self, request: bytes) -> Account:
         if self._account is not None:
-            entries = self._account.entries()
+            written = self._account.entries()
         else:
-            entries = read(self._ledger) if self._ledger is not None else []
-        rows = by_document((each for each in entries if each.bits > 0), today())
+            written = read(self._ledger) if self._ledger is not None else []
+        entries = [each for each in written if each.bits > 0]
+        rows = by_document(entries, today())
         shown = [
             DocumentBits(
                 document=row.document,
@@ -55,6 +56,7 @@ class Accounting:
             request=request,
             is_counted=self._account is not None,
             documents=shown,
+            days=by_day(entries, MAX_DAYS),
             bits_a_day=self._bounds.a_day,
             bits_a_document=self._bounds.a_document,
         )

@@ -7,7 +7,7 @@ by its whole form, so that a question about what documents say is never taken fo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Literal, NamedTuple
 
@@ -38,9 +38,21 @@ _HAVE = (
     r"|say something about|erwähnen|enthalten|nennen|handeln von|sprechen von|über|zu) (?:the words? )?"
     r"(?:the |my |our |a |an )?(?P<text>.+)"
 )
+_QUOTES = "\"'“”„‘’‚«»`"
+_QUOTE = f"[{_QUOTES}]?"
+_PLAIN = r"[^\"“”„«»`?]"  # within quotation marks, where an apostrophe may stand
+_SOLID = r"[^\s\"“”„«»`?]"
+_FOLDER = (
+    r"(?: (?:are|is|lie|lies|sind|ist|liegen|liegt|do (?:i|we) have|have (?:i|we)(?: got)?|habe ich|haben wir"
+    r"|gibt es))?(?: there)? (?:in|inside|under|below|from|im|in dem|in meinem|unter|aus dem) "
+    r"(?:the |my |our |dem |meinem |unserem )?"
+    rf"(?:(?:folder|directory|ordner|verzeichnis)(?: (?:called|named|namens))? {_QUOTE}(?P<folder>{_PLAIN}+?){_QUOTE}"
+    rf"|{_QUOTE}(?P<directory>{_SOLID}+(?: {_SOLID}+)?){_QUOTE} (?:folder|directory)"
+    rf"|{_QUOTE}(?P<path>{_SOLID}*/{_SOLID}*){_QUOTE})"
+)
 _ENDS = r"(?: in total| in all| altogether| insgesamt| here| hier)?"
-_FILE = r"[\"'“”‘’«»`]?(?P<file>[^\"“”«»`?]+?)[\"'“”‘’«»`]?"
-_NAMED = r"[\"'“”‘’«»`]?(?P<file>[^\s\"“”«»`?][^\"“”«»`?]*\.[a-z][a-z0-9]{1,7})[\"'“”‘’«»`]?"
+_FILE = rf"{_QUOTE}(?P<file>{_PLAIN}+?){_QUOTE}"
+_NAMED = rf"{_QUOTE}(?P<file>{_SOLID}{_PLAIN}*\.[a-z][a-z0-9]{{1,7}}){_QUOTE}"
 
 
 def _forms(*forms: str) -> list[re.Pattern[str]]:
@@ -48,12 +60,16 @@ def _forms(*forms: str) -> list[re.Pattern[str]]:
 
 
 _COUNTS = _forms(
+    rf"(?:how many|wie ?viele) {_NOUN}{_FOLDER}{_ENDS}",
     rf"how many {_NOUN}(?:{_HERE})?{_ENDS}",
     rf"how many {_NOUN}(?:{_HERE})?{_HAVE}",
     rf"wie ?viele {_NOUN}(?:{_HERE})?{_ENDS}",
     rf"(?:in )?wie ?viele[nr]? {_NOUN}(?:{_HERE})?{_HAVE}",
 )
 _LISTS = _forms(
+    rf"(?:which|what|welche) {_NOUN}{_FOLDER}{_ENDS}",
+    rf"(?:list|show|find|zeige?|liste)(?: me| mir)?(?: all| every| alle)?(?: of)? {_NOUN}{_FOLDER}(?: auf)?",
+    rf"(?:what(?:'s|’s)?|was){_FOLDER}{_ENDS}",
     rf"(?:which|what) {_NOUN}{_HERE}{_ENDS}",
     rf"(?:which|what) {_NOUN}(?:{_HERE})?{_HAVE}",
     rf"(?:which|what) {_NOUN}{_HERE} on (?P<text>.+)",
@@ -89,18 +105,29 @@ _NUMBERS = {
 _NUMBER = rf"(?:[1-9]\d?|{'|'.join(_NUMBERS)})"
 _MINE = r"(?:my|the|our|meine?[rn]?|unsere?[rn]?|die|der|das|den)"
 _KIND = rf"(?P<noun>{'|'.join(_KINDS)})"
-_NEWEST_NOUN = rf"(?:{_MINE} )?(?:(?P<number>{_NUMBER}) {_NEW}|{_NEW}(?: (?P<count>{_NUMBER}))?) {_KIND}"
+_OLD = r"(?:oldest|earliest|älteste[ns]?|früheste[ns]?)"
+
+
+def _by_age(age: str) -> tuple[str, ...]:
+    noun = rf"(?:{_MINE} )?(?:(?P<number>{_NUMBER}) {age}|{age}(?: (?P<count>{_NUMBER}))?) {_KIND}"
+    return (
+        rf"(?:(?:which|what)(?:'s|’s| is| are)|(?:list|show)(?: me)?|(?:was|welche[sr]?) (?:ist|sind)|zeige?(?: mir)?"
+        rf"|liste) {noun}(?: auf)?{_ENDS}",
+        noun,
+        rf"(?:which|what) {_NOUN} (?:is|are) (?:the |my )?{age}",
+        rf"welche {_NOUN} (?:ist|sind) (?:(?:die|das|am) )?{age}",
+    )
+
+
+_OLDEST = _forms(*_by_age(_OLD))
 _NEWEST = _forms(
-    rf"(?:(?:which|what)(?:'s|’s| is| are)|(?:list|show)(?: me)?|(?:was|welche[sr]?) (?:ist|sind)|zeige?(?: mir)?"
-    rf"|liste) {_NEWEST_NOUN}(?: auf)?{_ENDS}",
-    _NEWEST_NOUN,
-    rf"(?:which|what) {_NOUN} (?:is|are) (?:the |my )?(?:{_NEW}|new)",
+    *_by_age(_NEW),
+    rf"(?:which|what) {_NOUN} (?:is|are) (?:the |my )?new",
     rf"(?:which|what) {_NOUN} (?:was|were|have been|has been|did (?:i|we)) (?:last |most recently )?"
     r"(?:added|add|written|write|changed|change|edited|edit)(?: last| most recently| recently)?",
     r"what (?:did|have) (?:i|we) (?:last |most recently )?(?:write|written|change|changed|add|added)"
     r" (?:last|most recently|recently|lately)",
     r"what (?:did|have) (?:i|we) last (?:write|written|change|changed|add|added)",
-    rf"welche {_NOUN} (?:ist|sind) (?:(?:die|das|am) )?{_NEW}",
     r"was (?:habe ich|haben wir) zuletzt (?:geschrieben|geändert|hinzugefügt)",
 )
 _FROM = r"(?:from|of|dated|in|on|vom|von|aus(?: dem)?|im|am)"
@@ -123,13 +150,13 @@ _TIME = re.compile(  # what words for a time have, in any case; the store knows 
 )
 _SINGULAR = frozenset(["note", "file", "document", "doc", "notiz", "datei", "dokument", "mail", "email", "e-mail"])
 _FEW = 5  # of the newest documents, where many are asked for and no number is said
-Kind = Literal["count", "list", "summary", "newest", "dated"]
+Kind = Literal["count", "list", "summary", "newest", "oldest", "dated"]
 
 
 class Asked(NamedTuple):
-    """A question about documents with the words of `text`, some suffixes or of a time, or about one file.
+    """A question about documents with the words of `text`, some suffixes, of a time or in a folder, or about one file.
 
-    `number` documents are asked for; 0: all.
+    `number` documents are asked for; 0: all. A `folder` is named by the last parts of its path, joined by "/".
     """
 
     kind: Kind
@@ -139,6 +166,7 @@ class Asked(NamedTuple):
     german: bool = False
     when: str = ""
     number: int = 0
+    folder: str = ""
 
 
 def asked_of_collection(query: str) -> Asked | None:
@@ -149,6 +177,7 @@ def asked_of_collection(query: str) -> Asked | None:
         ("list", _LISTS),
         ("summary", _SUMMARIES),
         ("newest", _NEWEST),
+        ("oldest", _OLDEST),
         ("dated", _DATED),
     )
     for kind, forms in kinds:
@@ -164,7 +193,7 @@ def _asked(kind: Kind, found: re.Match[str]) -> Asked:
     parts = found.groupdict()
     noun = (parts.get("noun") or "").lower()
     suffixes = next((ends for form, ends in _KINDS.items() if noun and re.fullmatch(form, noun)), ())
-    text = (parts.get("text") or "").strip(" \"'“”‘’«»`")
+    text = (parts.get("text") or "").strip(f" {_QUOTES}")
     german = _GERMAN_START.match(found[0]) is not None
     file, when = ((parts.get(name) or "").strip() for name in ("file", "when"))
     number = _number(parts.get("number") or parts.get("count")) or (1 if noun.rpartition(" ")[2] in _SINGULAR else _FEW)
@@ -175,8 +204,15 @@ def _asked(kind: Kind, found: re.Match[str]) -> Asked:
         file,
         german,
         when,
-        number if kind == "newest" else 0,
+        number if kind in ("newest", "oldest") else 0,
+        _folder(parts),
     )
+
+
+def _folder(parts: Mapping[str, str | None]) -> str:
+    """Return the folder that was named, without what stands for the home folder and without slashes at its ends."""
+    named = next((value for name in ("folder", "directory", "path") if (value := parts.get(name))), "")
+    return named.strip(" ").removeprefix("~").removeprefix("./").strip("/")
 
 
 def _number(said: str | None) -> int:
@@ -198,6 +234,8 @@ _GERMAN_START = re.compile(
 
 
 class _Phrases(NamedTuple):
+    here: str
+    inside: str
     one: str
     several: str
     none: str
@@ -209,15 +247,19 @@ class _Phrases(NamedTuple):
     joined: str
     newest: str
     newest_few: str
+    oldest: str
+    oldest_few: str
     one_dated: str
     dated: str
     none_dated: str
 
 
 _ENGLISH = _Phrases(
-    "There is one document here: {names}.",
-    "There are {total} documents here ({kinds}).",
-    "There are no such documents here.",
+    "here",
+    "in “{folder}”",
+    "There is one document {where}: {names}.",
+    "There are {total} documents {where} ({kinds}).",
+    "There are no such documents {where}.",
     "One document has “{text}” in it: {names}.",
     "{total} documents have “{text}” in them: {names}.",
     "No document here has “{text}” in it.",
@@ -226,14 +268,18 @@ _ENGLISH = _Phrases(
     " and ",
     "The newest document here is {names}.",
     "The newest documents here are {names}.",
+    "The oldest document here is {names}.",
+    "The oldest documents here are {names}.",
     "One document here is from {when}: {names}.",
     "{total} documents here are from {when}: {names}.",
     "No document here is from {when}.",
 )
 _GERMAN = _Phrases(
-    "Hier ist ein Dokument: {names}.",
-    "Hier sind {total} Dokumente ({kinds}).",
-    "Hier sind keine solchen Dokumente.",
+    "Hier",
+    "In „{folder}“",
+    "{where} ist ein Dokument: {names}.",
+    "{where} sind {total} Dokumente ({kinds}).",
+    "{where} sind keine solchen Dokumente.",
     "In einem Dokument steht „{text}“: {names}.",
     "In {total} Dokumenten steht „{text}“: {names}.",
     "In keinem Dokument hier steht „{text}“.",
@@ -242,6 +288,8 @@ _GERMAN = _Phrases(
     " und ",
     "Das neueste Dokument hier ist {names}.",
     "Die neuesten Dokumente hier sind {names}.",
+    "Das älteste Dokument hier ist {names}.",
+    "Die ältesten Dokumente hier sind {names}.",
     "Ein Dokument hier ist aus {when}: {names}.",
     "{total} Dokumente hier sind aus {when}: {names}.",
     "Kein Dokument hier ist aus {when}.",
@@ -251,13 +299,15 @@ _GERMAN = _Phrases(
 def answer(asked: Asked, found: Surveyed, most: int = MAX_NAMED) -> str:
     """Return a count or a list as a sentence, with the names of the first files, `most` of them."""
     phrases = _GERMAN if asked.german else _ENGLISH
-    if asked.kind in ("newest", "dated"):
+    if asked.kind in ("newest", "oldest", "dated"):
         return _by_day(asked, found, phrases, most)
-    forms = phrases[3:6] if asked.text else phrases[:3]
-    form = forms[2] if not found.total else forms[0] if found.total == 1 else forms[1]
+    counted = (phrases.none, phrases.one, phrases.several)
+    having = (phrases.have_none, phrases.have_one, phrases.have_several)
+    form = (having if asked.text else counted)[min(2, found.total)]
+    where = phrases.inside.format(folder=visible_line(asked.folder)) if asked.folder else phrases.here
     names = _listed(found.names, found.total, phrases, most)
     kinds = _joined([f"{each.documents} {each.suffix or '?'}" for each in found.kinds], phrases)
-    said = form.format(total=found.total, names=names, kinds=kinds, text=visible_line(asked.text))
+    said = form.format(total=found.total, names=names, kinds=kinds, text=visible_line(asked.text), where=where)
     if asked.kind == "list" and not asked.text and found.total > 1:
         said = f"{said[:-1]}: {names}."
     return said if found.whole or not found.total else f"{phrases.at_least}{said[0].lower()}{said[1:]}"
@@ -270,10 +320,14 @@ def _by_day(asked: Asked, found: Surveyed, phrases: _Phrases, most: int) -> str:
     named = [f"{short(name)} ({day})" for name, day in zip(found.names[:number], found.days, strict=False)]
     names = _listed_as(named, min(asked.number or found.total, found.total), phrases, most)
     if not named:
-        return phrases.none_dated.format(when=found.when) if found.when else phrases.none
-    forms = (phrases.one_dated, phrases.dated) if asked.kind == "dated" else (phrases.newest, phrases.newest_few)
-    said = forms[len(named) > 1].format(names=names, when=found.when, total=found.total)
-    return said if found.whole or asked.kind == "newest" else f"{phrases.at_least}{said[0].lower()}{said[1:]}"
+        return (phrases.none_dated if found.when else phrases.none).format(when=found.when, where=phrases.here)
+    forms = {
+        "newest": (phrases.newest, phrases.newest_few),
+        "oldest": (phrases.oldest, phrases.oldest_few),
+        "dated": (phrases.one_dated, phrases.dated),
+    }
+    said = forms[asked.kind][len(named) > 1].format(names=names, when=found.when, total=found.total)
+    return said if found.whole or asked.kind != "dated" else f"{phrases.at_least}{said[0].lower()}{said[1:]}"
 
 
 def _listed(names: Sequence[str], total: int, phrases: _Phrases, most: int) -> str:

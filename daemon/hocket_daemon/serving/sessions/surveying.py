@@ -36,7 +36,8 @@ class Surveying(DeferredSession):
             suffixes=list(asked.suffixes),
             within=list(ask.within),
             when=asked.when,
-            newest=asked.kind in ("newest", "dated"),
+            order=asked.kind if asked.kind in ("newest", "oldest") else "newest" if asked.kind == "dated" else "name",
+            folder=asked.folder,
         )
         self._lookups.ask(survey, self._on_surveyed)
 
@@ -47,10 +48,15 @@ class Surveying(DeferredSession):
             self.fail(outcome)
         elif self._asked.kind == "summary":
             self._answer_from(files_named(self._asked.file, outcome.names))
-        elif self._asked.when and not outcome.when:  # its words mean no time
+        elif self._means_another(outcome):
             self._answer_from([])
         else:
             self._say(outcome)
+
+    def _means_another(self, found: Surveyed) -> bool:
+        """Tell whether the words that seemed to be a time mean none, or those for a folder name none."""
+        asked = self._asked
+        return bool((asked.when and not found.when) or (asked.folder and not found.total and not asked.suffixes))
 
     def _answer_from(self, files: list[str]) -> None:
         """Answer from the first file alone, without the other side's documents; without a file, as any question."""

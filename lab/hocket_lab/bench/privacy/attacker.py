@@ -263,7 +263,7 @@ def run(settings: Settings, json_path: Path | None) -> bool:
     """Attack every secret with every bound; tells whether no claim misses."""
     report = Report(asdict(settings), json_path)
     slots = max(VALUES + 1, ModelSettings().slots)
-    model = open_model(ModelSettings(name=settings.model, slots=slots, context=512), "device")
+    model = open_model(ModelSettings(name=settings.model, slots=slots, context=1024), "device")
     made = random.Random(settings.seed)
     cases = [(number, kind) for number in range(settings.secrets) for kind in kinds(made)]
     for number, kind in track(cases, "attacked"):

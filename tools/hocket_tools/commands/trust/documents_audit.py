@@ -20,15 +20,19 @@ def audit_documents(path: Path, *, json_object: bool) -> None:
     """Print the account in the ledger at `path`. Raises Unavailable."""
     import typer
 
+    from hocket_bus.messages import MAX_DAYS
     from hocket_daemon.privacy.budget import today
-    from hocket_daemon.privacy.disclosure_account import by_document, read
+    from hocket_daemon.privacy.disclosure_account import by_day, by_document, read
     from hocket_tools import console
 
-    rows = by_document(read(path), today())
+    entries = read(path)
+    rows, days = by_document(entries, today()), by_day(entries, MAX_DAYS)
     if json_object:
-        console.print_json({"ledger": path, "rows": [row._asdict() for row in rows], "not_counted": NOT_COUNTED})
+        documents = [row._asdict() for row in rows]
+        console.print_json({"ledger": path, "rows": documents, "days": days, "not_counted": NOT_COUNTED})
     elif rows:
         _show(rows)
+        typer.echo(f"Bits of all documents by day: {', '.join(f'{day} {bits:.1f}' for day, bits in days.items())}.")
         typer.echo(NOT_COUNTED)
     else:
         typer.echo(NOTHING)

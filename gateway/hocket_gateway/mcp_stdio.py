@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable
+from collections.abc import AsyncGenerator, AsyncIterable
 from typing import Protocol
 
 import anyio
@@ -11,6 +11,7 @@ import structlog
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse, RequestId
 
 from hocket_bus.errors import Forbidden, Unavailable
 
@@ -42,8 +43,13 @@ async def _serve(url: str, headers: dict[str, str]) -> None:
         stdio_server() as (from_host, to_host),
         anyio.create_task_group() as tasks,
     ):
-        tasks.start_soon(_pass, from_gateway, to_host)
-        await _pass(from_host, to_gateway)
+        waiting = _Waiting()
+        tasks.start_soon(_answer, from_gateway, to_host, waiting)
+        async for message in _valid(from_host):
+            waiting.asked(message)
+            await to_gateway.send(message)
+        await waiting.end()
+        await to_host.aclose()  # else what writes to the host waits for more
         tasks.cancel_scope.cancel()
 
 
@@ -57,10 +63,42 @@ async def _check(url: str, headers: dict[str, str]) -> None:
         raise Forbidden(f"the gateway at {url} requires a key", "make one: hocket serve keys new NAME, and set --key")
 
 
-async def _pass(source: AsyncIterable[SessionMessage | Exception], sink: Sink) -> None:
-    """Pass messages on; what is none is left out, and named in the log."""
+async def _answer(source: AsyncIterable[SessionMessage | Exception], to_host: Sink, waiting: _Waiting) -> None:
+    async for message in _valid(source):
+        await to_host.send(message)
+        waiting.answered(message)
+
+
+async def _valid(source: AsyncIterable[SessionMessage | Exception]) -> AsyncGenerator[SessionMessage]:
+    """Yield the messages; what is none is left out, and named in the log."""
     async for message in source:
         if isinstance(message, Exception):
             log.warning("no message", error=str(message))
         else:
-            await sink.send(message)
+            yield message
+
+
+class _Waiting:
+    """The requests of a host that wait for their answers: it may read them after it has closed its own end."""
+
+    def __init__(self) -> None:
+        self._ids: set[RequestId] = set()
+        self._changed = anyio.Event()
+
+    def asked(self, given: SessionMessage) -> None:
+        """Note a request of the host."""
+        if isinstance(given.message, JSONRPCRequest):
+            self._ids.add(given.message.id)
+
+    def answered(self, given: SessionMessage) -> None:
+        """Note an answer of the gateway."""
+        if isinstance(given.message, JSONRPCResponse | JSONRPCError) and given.message.id is not None:
+            self._ids.discard(given.message.id)
+            self._changed.set()
+
+    async def end(self) -> None:
+        """Wait until all are answered, at most ANSWER_S."""
+        with anyio.move_on_after(ANSWER_S):
+            while self._ids:
+                self._changed = anyio.Event()
+                await self._changed.wait()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -98,6 +99,29 @@ def test_a_program_that_starts_its_servers_gets_the_same_tools(front: Served, tm
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=WAIT_S, check=False)
     assert (ended.returncode, ended.stdout, len(ended.stderr.splitlines())) == (69, "", 1)
     assert "hocket up --serve" in ended.stderr
+
+
+@pytest.mark.parametrize("given", ["", "no message\n", "initialize"])
+def test_the_program_ends_with_its_input_and_answers_what_came_before(
+    front: Served, tmp_path: Path, given: str
+) -> None:
+    """As hosts end it; the answer comes though nobody can ask any more."""
+    (tmp_path / "serve.toml").write_text(f"port = {front.url.rpartition(':')[2]}\n", encoding="utf-8")
+    client = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client}) + "\n"
+    command = [Path(sys.executable).with_name("hocket"), "mcp", "--home", tmp_path]
+    ended = subprocess.run(
+        command,
+        input=asked if given == "initialize" else given,
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=False,
+    )
+    assert ended.returncode == 0
+    answers = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert [each["id"] for each in answers] == ([1] if given == "initialize" else [])
+    assert all(each["result"]["serverInfo"] for each in answers)
 
 
 def test_documents_are_resources(front: Served) -> None:

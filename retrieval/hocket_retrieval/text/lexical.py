@@ -48,6 +48,11 @@ _ASCII_WORD = "[A-Za-z0-9]++"
 _WORDS = re.compile(_WORD)
 _NUMBER = r"\d+(?:[.,'’\u00a0\u202f]\d+)*"
 _NUMBERS = re.compile(_NUMBER)
+_IDENTIFIER = re.compile(
+    r"(?:\b[A-Z]{2}\d{2}|\+\d+|\b0\d+)(?:[ \u00a0\u202f]\d+){2,}"
+)  # of a bank account, a telephone
+_MIN_DIGITS = 8  # of a word that is an identifier without blanks
+_BETWEEN_DIGITS = re.compile(r"(?<=\d)[ \u00a0\u202f().,/-]+(?=\d)")
 _TELLING = re.compile(f"{_NUMBER}(?!{_WORD})|{_WORD}")
 # What stands between spaces: a word, or several that signs join, perhaps with a dot before it or with # or + behind it.
 _NAME = r"(?:(?<![^\s(\"'])\.)?{0}(?:[.&@/:_#+-](?:(?<=\+)\+)?{0})*+(?:#|\+\+?)?+"
@@ -104,39 +109,62 @@ def telling_stems(text: str, language: str) -> list[str]:
 def missing_words(text: str, read: Iterable[str]) -> list[tuple[int, int]]:
     """Return the spans of the words and numbers of a text that no text in `read` has.
 
-    A word is present whole or by its stem, a number whatever separates its thousands. Words that tell nothing are never
-    missing. In a script without spaces those characters are missing that are in no pair which is present.
+    A word is present whole or by its stem, a number whatever separates its thousands. The number of a bank account or a
+    telephone, three groups of digits at least, is present if all its digits are, in a row. Words that tell nothing are
+    never missing. In a script without spaces those characters are missing that are in no pair which is present.
     """
     stop_words = STOP_WORDS[detect(_WORDS.findall(fold_case(text)))]
     held = [_Held.of(each) for each in read]
-    missing = list[tuple[int, int]]()
+    identifiers = {
+        found.span(): any(each.has_digits(found[0]) for each in held) for found in _IDENTIFIER.finditer(text)
+    }
+    missing = [span for span, is_held in identifiers.items() if not is_held]
     for found in _TELLING.finditer(text):
+        if any(start <= found.start() < end for start, end in identifiers):
+            continue
         word = fold_case(found[0])
         if word in stop_words or ("a" <= word <= "z" and len(word) == 1) or any(each.has(word) for each in held):
             continue
         missing += _unpaired(found, held) if _RUNS.search(word) else [found.span()]
-    return missing
+    return sorted(missing)
 
 
 class _Held(NamedTuple):
-    """The words and numbers of a text as they are searched, and its stems in its language."""
+    """The words and numbers of a text as they are searched, and its stems in its language.
+
+    `amounts` are numbers outside identifiers, of which each group is a word only. `digits` is the text without what
+    separates digits.
+    """
 
     words: frozenset[str]
+    amounts: frozenset[str]
+    digits: str
     stems: frozenset[str]
     language: str
 
     @classmethod
     def of(cls, text: str) -> _Held:
-        language, numbers = language_of(text), map(_digits, _NUMBERS.findall(text))
-        stems = _stems(_WORDS.findall(fold_case(text)), language)
-        return cls(frozenset([*words(text), *numbers]), frozenset(stems), language)
+        language, amounts = language_of(text), set(map(_digits, _NUMBERS.findall(_IDENTIFIER.sub(" ", text))))
+        stems, held = _stems(_WORDS.findall(fold_case(text)), language), frozenset([*words(text), *amounts])
+        return cls(held, frozenset(amounts), _BETWEEN_DIGITS.sub("", text), frozenset(stems), language)
 
     def has(self, word: str) -> bool:
         if _NUMBERS.fullmatch(word):
-            return _digits(word) in self.words
-        if self.words.issuperset(_parts(fold(word))) or not self.stems.isdisjoint(_stems([word], self.language)):
+            return _digits(word) in (self.words if word.isdigit() else self.amounts) or self._has_identifier(word)
+        if (
+            self._has_identifier(word)
+            or self.words.issuperset(_parts(fold(word)))
+            or not self.stems.isdisjoint(_stems([word], self.language))
+        ):
             return True
         return bool(compounds.held([word], self.language, self.words))
+
+    def _has_identifier(self, word: str) -> bool:
+        return sum(map(str.isdigit, word)) >= _MIN_DIGITS and self.has_digits(word)
+
+    def has_digits(self, identifier: str) -> bool:
+        """Tell whether all digits of an identifier are here, in a row."""
+        return "".join(filter(str.isdigit, identifier)) in self.digits
 
 
 def _digits(number: str) -> str:

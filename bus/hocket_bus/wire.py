@@ -82,7 +82,9 @@ def kind_of(frames: Sequence[bytes]) -> type[Message]:
         raise BadMessage("not a hocket message", "connect hocket to hocket of the same version")
     if header[2] != PROTOCOL_VERSION:
         raise OtherVersion(
-            f"protocol version {header[2]}, this end speaks {PROTOCOL_VERSION}", "install the same hocket on both ends"
+            f"protocol version {header[2]}, this end speaks {PROTOCOL_VERSION}",
+            "restart daemons that were started before an upgrade (hocket down, hocket up), or install the same hocket on "
+            "both ends",
         )
     if header[3] not in BY_CODE:
         raise BadMessage(f"unknown message code {header[3]}")

@@ -289,7 +289,11 @@ def _in_range(ask: Ask, pace: float) -> Ask:
         (0 <= sampling.seed < 1 << 64, f"seed is {sampling.seed}", "use 0 to 2^64 - 1"),
         (0 <= pace <= 10_000, f"pace is {pace}", "use 0 (no limit) to 10000 tokens a second"),
         (0 < ask.deadline_s < math.inf, f"deadline_s is {ask.deadline_s}", "use a finite number above 0"),
-        (len(ask.prompt.query) <= 100_000, f"the question has {len(ask.prompt.query)} characters", "shorten it"),
+        (
+            len(ask.prompt.query) <= 100_000,
+            f"the question has {len(ask.prompt.query)} characters",
+            "send 100,000 at most",
+        ),
         (all(ask.stop), "a stop text is empty", "leave it out"),
         (all(ask.within), "a folder to read is empty", "leave it out"),
         (len(ask.stop) <= 16, f"there are {len(ask.stop)} stop texts", "use at most 16"),

@@ -12,7 +12,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
 
 from hocket_bus.errors import HocketError
 
@@ -122,9 +122,21 @@ async def _failed(request: Request, error: Exception) -> Response:
 
 async def _no_such(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    what = f"{request.method} {request.url.path[:200]}"
-    text = f"{what} is not supported" if error.status_code in (404, 405) else error.detail
-    return Refusal(error.status_code, text, "see docs/serve.md", "unknown_path").response(request.url.path)
+    what, path = f"{request.method} {request.url.path[:200]}", request.url.path
+    if error.status_code == 405:
+        allowed = _methods(request)
+        refusal = Refusal(405, f"{what} is not supported", f"use {' or '.join(allowed)}", "method_not_allowed")
+        response = refusal.response(path)
+        response.headers["allow"] = ", ".join(allowed)
+        return response
+    text = f"{what} is not supported" if error.status_code == 404 else error.detail
+    return Refusal(error.status_code, text, "see /openapi.json", "unknown_path").response(path)
+
+
+def _methods(request: Request) -> list[str]:
+    """Return the methods that a path has."""
+    routes = [route for route in request.app.routes if route.matches(request.scope)[0] != Match.NONE]
+    return sorted({method for route in routes for method in route.methods or ()} - {"HEAD"})
 
 
 async def _broken(request: Request, error: Exception) -> Response:

@@ -248,9 +248,11 @@ class Collection:
         """
         wanted = list(paths)
         self.skipped.remove([name for name in (path.rstrip("/") for path in wanted) if self._is_known(name)])
-        for path in filter(None, wanted):
-            self.skipped.take_back_below(path)
-        return self._take_out(wanted)
+        removal = self._take_out(wanted)
+        for path in wanted:
+            if path and path not in removal.missing:
+                self.skipped.take_back_below(path)
+        return removal
 
     def _is_known(self, name: str) -> bool:
         with self._store.moment() as moment:

@@ -452,7 +452,7 @@ REMEDY = "run: hocket ingest --side device PATH"
         (
             [],
             TEXTS["cloud"],
-            "no documents are ingested on the device: only the cloud's are used, if any (η = 0)",
+            "no documents are ingested on the device: only the cloud's are used, if any",
         ),
         (TEXTS["device"], [], "the cloud has no documents; answering alone"),
         ([], [], f"{OWN} either side: {REMEDY}"),

@@ -89,7 +89,7 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit status."""
     guard_terminal()
-    log.setup("warning")
+    log.setup("error")  # what a command meets it says itself
     try:
         result = app(arguments, prog_name="hocket", standalone_mode=False)
     except TyperException as error:

@@ -254,7 +254,7 @@ class Leader(DraftingLeader):
             self._check_documents(self._known.ready)
         elif self._begin.documents and not self._drafter.documents:
             missing = nothing_found(self._services.side, None, self.within, self._drafter.account).text
-            self._reply.notice(f"{missing}: only the cloud's are used, if any (η = 0)")
+            self._reply.notice(f"{missing}: only the cloud's are used, if any")
         else:
             self._agree()
 

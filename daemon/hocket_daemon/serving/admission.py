@@ -70,7 +70,10 @@ class Admission:
         if self._rates is not None:
             self._rates.begin(user, now_s)
         if len(self._held) >= self._places or self._taken + rows > self._rows:
-            full = f"{len(self)} of {self._places} places and {self._taken} of {self._rows} rows are taken"
+            full = (
+                f"{len(self)} of at most {self._places} questions are being answered, with {self._taken} of "
+                f"{self._rows} passages and prompts that the model reads at once"
+            )
             raise self._busy(user, rows, now_s, full)
         if self._is_reserved(user, rows, self._taken):
             raise self._busy(user, rows, now_s, "the free slots are reserved for a machine that uses none")

@@ -26,9 +26,10 @@ def schema_of(wanted: dict[str, Any] | None, param: str) -> dict[str, object] | 
 
 
 def _schema(named: object, param: str) -> dict[str, object]:
-    found = named.get("schema", ANY_OBJECT) if isinstance(named, dict) else None
+    found = named.get("schema") if isinstance(named, dict) else None
     if not isinstance(found, dict):
-        raise Refusal(400, "the schema is not an object", "send a JSON Schema", "bad_request", param=param)
+        text = "json_schema has no schema that is an object"
+        raise Refusal(400, text, "send a JSON Schema, or the format json_object", "bad_request", param=param)
     return found
 
 

@@ -127,6 +127,9 @@ class CallStream:
 
 def tools_of(tools: Sequence[Any] | None, choice: object) -> Tools | None:
     """Return the tools of a request, in the form of OpenAI's chat completions; None for none. Raises Refusal."""
+    if not tools and choice not in (None, "auto", "none"):
+        text = "tool_choice wants a call, and there are no tools"
+        raise Refusal(400, text, "send tools, or leave tool_choice out", "bad_request", param="tool_choice")
     if not tools or choice == "none":
         return None
     found = [_tool(each, f"tools[{at}]") for at, each in enumerate(tools)]

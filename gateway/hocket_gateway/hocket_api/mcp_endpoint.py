@@ -10,7 +10,8 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult, ToolAnnotations
 from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
@@ -38,6 +39,23 @@ class _Server(MCPServer[Any]):
                 raise
             wrong = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.__cause__.errors()]
             raise ToolError(f"{name} does not take these arguments ({'; '.join(wrong)})") from error
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        """Return a prompt. Raises MCPError, which says what is wrong; the SDK takes it for a fault of the server."""
+        prompts = {prompt.name: prompt.arguments or [] for prompt in await self.list_prompts()}
+        needed = {each.name for each in prompts.get(name, []) if each.required}
+        try:
+            return await super().get_prompt(name, arguments, context)
+        except ValueError as error:
+            if name not in prompts:
+                text = f"there is no prompt '{name[:100]}': use one of {', '.join(prompts)}"
+            elif lacking := sorted(needed - {*(arguments or {})}):
+                text = f"{name} needs {', '.join(lacking)}"
+            else:
+                text = f"{name} takes {', '.join(each.name for each in prompts[name])} alone"
+            raise MCPError(code=INVALID_PARAMS, message=text) from error
 
 
 class McpEndpoint:

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from ..access.people import Person
 from ..answers.ways import Way, way_named, ways
 from ..gateway import Gateway
+from ..hocket_api.embedding import MODEL as EMBEDDINGS
 from ..http.sending import json_response
 
 # As Open WebUI reads them: it sends tools with every question to a model that does not say that it has none.
@@ -26,9 +27,12 @@ async def models(request: Request) -> Response:
 
 
 async def model(request: Request) -> Response:
-    """Describe one model. Raises Refusal."""
+    """Describe one model, also that of embeddings, which cannot be asked and is not listed. Raises Refusal."""
     gateway: Gateway = request.app.state.gateway
     person: Person = request.state.person
+    if request.path_params["name"] == EMBEDDINGS:
+        embedder = {"id": EMBEDDINGS, "object": "model", "created": gateway.started_s, "owned_by": "hocket"}
+        return json_response(embedder)
     way = way_named(request.path_params["name"], alone_only=person.alone_only)
     return json_response(_entry(gateway, way, await gateway.behind()))
 

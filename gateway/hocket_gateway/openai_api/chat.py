@@ -61,7 +61,12 @@ class ChatRequest(Wanted, frozen=True, kw_only=True):
     @property
     def has_marks(self) -> bool:
         """Tell whether there are marks in the text: JSON and calls have none."""
-        return self.marks and not self.is_json and self.offered is None
+        return self.marks and not self.is_json and self.offered is None and self.is_cited
+
+    @property
+    def is_cited(self) -> bool:
+        """Tell whether documents are cited: an answer to what a tool has returned is made of that."""
+        return not self.messages or self.messages[-1].role != "tool"
 
 
 async def chat_completions(request: Request) -> Response:
@@ -121,7 +126,7 @@ async def _completion(gateway: Gateway, answer: Answer, wanted: ChatRequest, bas
     text = marks.whole(done, [token.text for token in answer.tokens]) if wanted.has_marks else done.text
     refuses = wanted.is_json and is_refusal(done)
     call = wanted.offered.call(text) if wanted.offered is not None else None
-    citations = await gateway.citations(done, answer, base, marks)
+    citations = await gateway.citations(done, answer, base, marks) if wanted.is_cited and call is None else []
     message = {
         "role": "assistant",
         "content": None if refuses or call is not None else text,
@@ -245,7 +250,8 @@ async def _chunks(gateway: Gateway, answer: Answer, wanted: ChatRequest, base: s
             if isinstance(event, Done):
                 if wanted.has_marks and (last := marks.end(event)):
                     yield chunks.delta({"content": last})
-                citations = await gateway.citations(event, answer, base, marks)
+                is_cited = wanted.is_cited and chunks.call is None
+                citations = await gateway.citations(event, answer, base, marks) if is_cited else []
                 for piece in _end(chunks, event, citations, answer.facts(event, marks)):
                     yield piece
                 if wanted.has_usage:

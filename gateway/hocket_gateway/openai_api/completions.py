@@ -65,7 +65,9 @@ def _prompt(wanted: CompletionRequest) -> str:
     """Return the text to continue. Raises Refusal."""
     prompt = [wanted.prompt] if isinstance(wanted.prompt, str) else wanted.prompt
     if len(prompt) != 1 or not isinstance(prompt[0], str):
-        raise unsupported("prompt", "only one text is continued at a time", "send one text, not token numbers")
+        is_text = all(isinstance(each, str) for each in prompt)
+        text = "only one text is continued at a time" if is_text else "token numbers are not accepted as a prompt"
+        raise unsupported("prompt", text, "send one text")
     return prompt[0]
 
 

@@ -181,6 +181,6 @@ def _forget(_: dict[str, Any]) -> None:
 
 async def _response(gateway: Gateway, answer: Answer, resource: Resource, base: str, keep: Keep) -> Response:
     done = await answer.done()
-    value = resource.ended(done, await gateway.citations(done, answer, base))
+    value = resource.ended(done, await gateway.citations(done, answer, base) if resource.is_cited else [])
     keep(value)
     return json_response(value)

@@ -72,6 +72,11 @@ class ResponseRequest(Wanted, frozen=True, kw_only=True):
         return tools_of([_nested(each) for each in self.tools or ()], named)
 
     @property
+    def is_cited(self) -> bool:
+        """Tell whether documents are cited: an answer to what a tool has returned is made of that."""
+        return isinstance(self.input, str) or not self.input or self.input[-1].type != "function_call_output"
+
+    @property
     def has_logprobs(self) -> bool:
         """Tell whether log-probabilities are requested: by `include`, or by a number of the likeliest."""
         return bool(self.top_logprobs) or LOGPROBS in (self.include or ())
@@ -152,6 +157,7 @@ class Resource:
         self.reasoning_id = f"rs_{answer.number}"
         self.call_item_id = f"fc_{answer.number}"
         self.tools = wanted.offered
+        self.is_cited = wanted.is_cited
         self._answer = answer
         self._wanted = wanted
         self._stored = stored

@@ -123,7 +123,7 @@ async def events(gateway: Gateway, answer: Answer, resource: Resource, base: str
             yield piece
         async for event in answer.events():
             if isinstance(event, Done):
-                citations = await gateway.citations(event, answer, base)
+                citations = await gateway.citations(event, answer, base) if resource.is_cited else []
                 whole = resource.ended(event, citations)
                 keep(whole)
                 for piece in made.end(event, citations, whole):

@@ -66,7 +66,8 @@ class Wanted(Struct, frozen=True, kw_only=True):
 def options_of(wanted: Wanted, *, logprobs: int | None = None) -> Options:
     """Return the client's options for a request. Raises Refusal for options that are not supported."""
     if wanted.n not in (None, 1):
-        raise unsupported("n", "each request gives one answer", "for another one ask again, with another seed")
+        text = f"each request gives one answer, and n is {wanted.n}"
+        raise unsupported("n", text, "leave n out; for another answer ask again, with another seed")
     for name in ("frequency_penalty", "presence_penalty", "logit_bias"):
         if getattr(wanted, name):
             raise unsupported(name, "tokens are drawn from both sides' mixture unchanged", f"leave out {name}")

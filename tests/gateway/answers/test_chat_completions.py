@@ -204,12 +204,30 @@ def test_models_are_ways_of_answering(front: Served, client: Any) -> None:
     """Each answers; the list tells what is behind them."""
     listed = client.models.list().data
     assert tuple(each.id for each in listed) == MODELS
-    assert client.models.retrieve("hocket-auto").id == "hocket-auto"
+    for name in ("hocket-auto", "hocket-embeddings"):
+        assert client.models.retrieve(name).id == name
     first = httpx2.get(f"{front.url}/v1/models", timeout=WAIT_S).json()["data"][0]
     assert first["hocket"]["cloud"]
     assert first["info"]["meta"]["capabilities"]["builtin_tools"] is False  # else Open WebUI sends tools
     for model in MODELS:
         assert post(front, model=model).json()["model"] == model
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("GET", "/v1/chat/completions", "POST"),
+        ("POST", "/v1/models", "GET"),
+        ("POST", "/documents/x", "DELETE, GET, PUT"),
+    ],
+)
+def test_a_method_that_a_path_has_not_names_those_that_it_has(
+    front: Served, method: str, path: str, allowed: str
+) -> None:
+    refused = httpx2.request(method, front.url + path, timeout=WAIT_S)
+    assert (refused.status_code, refused.headers["allow"]) == (405, allowed)
+    assert refused.json()["error"]["code"] == "method_not_allowed"
+    assert f"use {allowed.replace(', ', ' or ')}" in refused.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(
@@ -225,6 +243,10 @@ def test_models_are_ways_of_answering(front: Served, client: Any) -> None:
         ({"top_logprobs": 3}, "top_logprobs"),
         ({"response_format": {"type": "yaml"}}, "response_format"),
         ({"response_format": {"type": "json_schema", "json_schema": {"schema": 1}}}, "response_format"),
+        ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "response_format"),
+        ({"response_format": {"type": "json_schema"}}, "response_format"),
+        ({"tool_choice": "required"}, "tool_choice"),
+        ({"tool_choice": {"type": "function", "function": {"name": "x"}}}, "tool_choice"),
         ({"presence_penalty": 0.5}, "presence_penalty"),
         ({"messages": [{"role": "tool", "content": "x"}]}, "messages[0]"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages[0].content"),

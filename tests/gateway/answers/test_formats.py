@@ -81,7 +81,7 @@ def test_a_call_that_must_be_made_fits_its_parameters(client: Any, choice: objec
         asked |= {"tools": [WEATHER, CLOCK], "tool_choice": choice}
         whole = client.chat.completions.create(**asked).choices[0]
         (call,) = whole.message.tool_calls
-        assert (whole.finish_reason, whole.message.content) == ("tool_calls", None)
+        assert (whole.finish_reason, whole.message.content, whole.message.annotations) == ("tool_calls", None, [])
         if call.function.name == "weather":
             jsonschema.validate(json.loads(call.function.arguments), PARAMETERS)
         else:
@@ -92,6 +92,7 @@ def test_a_call_that_must_be_made_fits_its_parameters(client: Any, choice: objec
         assert deltas[0].id.startswith("call_")
         assert "".join(each.function.arguments or "" for each in deltas) == call.function.arguments
         assert not any(chunk.choices[0].delta.content for chunk in chunks)
+        assert not any("annotations" in (chunk.choices[0].delta.model_extra or {}) for chunk in chunks)
         assert chunks[-1].choices[0].finish_reason == "tool_calls"
 
 
@@ -152,8 +153,23 @@ def test_a_response_goes_on_from_what_came_of_its_call(client: Any, stored: bool
     ])  # fmt: skip
     asked = {"model": "hocket", "messages": want, "temperature": 0, "max_tokens": 40, "extra_body": {"marks": False}}
     assert second.output_text == client.chat.completions.create(**asked).choices[0].message.content
+    assert second.output[-1].content[0].annotations == []
     third = client.responses.create(input="and mira?", previous_response_id=second.id, tool_choice="none", **tools)
     assert third.output[-1].type == "message"
+
+
+def test_an_answer_to_what_a_tool_returned_cites_no_document(client: Any) -> None:
+    """Neither by marks nor by annotations, streamed or not; the same answer without the result does."""
+    call = {"id": "1", "type": "function", "function": {"name": "clock", "arguments": "{}"}}
+    said = [*USER, {"role": "assistant", "content": None, "tool_calls": [call]}]
+    returned = [*said, {"role": "tool", "tool_call_id": "1", "content": "noon"}]
+    asked = {"model": "hocket", "temperature": 0, "max_tokens": 12, "extra_body": ANYWAY}
+    for messages, is_cited in ((USER, True), (returned, False)):
+        message = client.chat.completions.create(messages=messages, **asked).choices[0].message
+        assert bool(message.annotations) is is_cited
+        streamed = list(client.chat.completions.create(messages=messages, stream=True, **asked))
+        deltas = [chunk.choices[0].delta.model_extra or {} for chunk in streamed if chunk.choices]
+        assert any(delta.get("annotations") for delta in deltas) is is_cited
 
 
 def test_a_result_of_no_call_is_refused(client: Any) -> None:

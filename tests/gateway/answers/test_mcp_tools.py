@@ -176,6 +176,14 @@ def test_prompts_begin_what_hosts_offer_as_commands(front: Served) -> None:
     assert "Summarize" in summed.messages[1].content.text
     with pytest.raises(MCPError, match="no such document"):
         used(front.url, lambda client: client.get_prompt("summarize_document", {"name": "none"}))
+    for name, arguments, said in (
+        ("answer_from_documents", {}, "answer_from_documents needs question"),
+        ("summarize_document", {"document": "x"}, "summarize_document needs name"),
+        ("summarize_document", {"name": "device-0", "more": "x"}, "summarize_document takes name alone"),
+        ("none", {}, "there is no prompt 'none': use one of answer_from_documents, summarize_document"),
+    ):
+        with pytest.raises(MCPError, match=said):
+            used(front.url, lambda client, name=name, given=arguments: client.get_prompt(name, given))
 
 
 @pytest.mark.parametrize(("given", "named"), [({"query": "kala", "passages": 99}, "passages"), ({}, "query")])

@@ -309,6 +309,17 @@ def test_a_removed_file_is_read_again(tmp_path, how):
         assert names_in(collection) == ["a.txt", "b.txt"]
 
 
+def test_a_removal_that_finds_nothing_changes_nothing(tmp_path):
+    folder = two_files(tmp_path / "files")
+    (folder / "a.txt").unlink()
+    with Collection(tmp_path / "state", ToyEmbedder()) as collection:
+        collection.ingest([folder])
+        collection.remove([str(folder / "b.txt")])
+        assert collection.remove([str(folder)]).missing == [str(folder)]
+        collection.ingest([folder])
+        assert names_in(collection) == []
+
+
 def test_a_file_that_was_gone_and_is_back_is_read(tmp_path):
     """Read it, as nobody removed it: its document went with the file."""
     folder = two_files(tmp_path / "files")

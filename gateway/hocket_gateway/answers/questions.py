@@ -230,6 +230,15 @@ class Limits:
         self._in_work[person.account] -= 1
 
 
+def _within(person: Person, wanted: str | tuple[str, ...]) -> tuple[str, ...]:
+    """Return the folders that a person with folders reads: those that are `wanted`, or all. Raises Refusal."""
+    if not wanted:
+        return person.folders
+    if not all(person.may_read(each.rstrip("/")) for each in wanted):
+        raise Refusal(403, "within names what this key may not read", "leave it out", "not_allowed", param="within")
+    return tuple(wanted)
+
+
 class Questions:
     """A sender of questions to the device daemon, within the limits."""
 
@@ -263,7 +272,7 @@ class Questions:
         full.setdefault("max_tokens", self._settings.max_tokens)
         full["asker"] = person.name
         if person.folders:
-            full["within"] = person.folders
+            full["within"] = _within(person, full.get("within", ()))
         return full
 
     async def _begin_in_turn(self, person: Person, options: Options, question: str | None) -> AsyncStream:

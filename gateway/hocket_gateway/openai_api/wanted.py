@@ -55,6 +55,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     logit_bias: dict[str, float] | None = None
     unknown: Unknown | None = None  # hocket's own: what comes of a question that nothing found is about
     documents: int | None = None  # hocket's own: passages that each side reads
+    within: list[str] | None = None  # hocket's own: folders of this device from which alone its passages are
     shares: bool | None = None  # hocket's own: where each token comes from, with the token
 
     @property
@@ -83,6 +84,8 @@ def options_of(wanted: Wanted, *, logprobs: int | None = None) -> Options:
         options["unknown"] = wanted.unknown
     if wanted.documents is not None:
         options["documents"] = wanted.documents
+    if wanted.within:
+        options["within"] = tuple(wanted.within)
     if wanted.shares:
         options["shares"] = True
     return options

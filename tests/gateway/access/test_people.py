@@ -149,6 +149,11 @@ def test_a_key_for_a_folder_reads_that_alone(front: Served, names: Iterator[str]
     assert post(front, key).status_code == 200
     assert front.retrieval is not None
     assert front.retrieval.searched[-1].within == ["/home/anna/letters"]
+    assert post(front, key, within=["/home/anna/letters/2026/"]).status_code == 200
+    assert front.retrieval.searched[-1].within == ["/home/anna/letters/2026/"]
+    for wanted in (["/home/anna"], ["/home/anna/letters", "device-0"], ["/home/anna/letters/../x"]):
+        refused = post(front, key, within=wanted)
+        assert (refused.status_code, refused.json()["error"]["param"]) == (403, "within")
     for name in ("device-0", "/home/anna/letters2/x.md", "/home/anna/letters/../x.md"):
         assert httpx2.get(f"{front.url}/documents/{name}", headers=bearer(key), timeout=WAIT_S).status_code in (
             403,

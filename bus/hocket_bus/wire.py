@@ -83,7 +83,7 @@ def kind_of(frames: Sequence[bytes]) -> type[Message]:
     if header[2] != PROTOCOL_VERSION:
         raise OtherVersion(
             f"protocol version {header[2]}, this end speaks {PROTOCOL_VERSION}",
-            "restart daemons that began before an upgrade (hocket down, hocket up), or install the same hocket on both ends",
+            "restart what began before an upgrade (hocket down, hocket up), or install the same hocket on both ends",
         )
     if header[3] not in BY_CODE:
         raise BadMessage(f"unknown message code {header[3]}")

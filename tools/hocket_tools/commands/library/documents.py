@@ -208,7 +208,7 @@ def _going_on(side: str, names: list[str], endpoint: str | None, home: Path | No
     what = shlex.quote(names[0]) if len(names) == 1 else "PATH"
     shown = f"hocket status{home_flag(home)} shows it, " if endpoint is None else ""
     undone = f"hocket documents{flags} --side {side} --remove {what}"
-    return f"the {side}'s retrieval daemon goes on reading: {shown}{undone} undoes it"
+    return f"the {side}'s retrieval daemon goes on reading what it has accepted: {shown}{undone} undoes it"
 
 
 def print_outcome(side: str, ingested: Ingested) -> None:

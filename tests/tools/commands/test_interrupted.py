@@ -14,7 +14,7 @@ LEFT = [  # a command, what Ctrl-C comes in, what is said
     (
         "ingest --side device HOME",
         "hocket_tools.commands.library.documents.read_in",
-        "the device's retrieval daemon goes on reading: hocket status --home HOME shows it, "
+        "the device's retrieval daemon goes on reading what it has accepted: hocket status --home HOME shows it, "
         "hocket documents --home HOME --side device --remove HOME undoes it",
     ),
     (

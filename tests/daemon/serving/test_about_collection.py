@@ -50,6 +50,8 @@ from hocket_daemon.serving.search.about_collection import MAX_NAMED, Asked, answ
         ("Was habe ich am 28.11.2026 geschrieben?", Asked("dated", german=True, when="28.11.2026")),
         ("What is my oldest note?", Asked("oldest", number=1)),
         ("Which are my two oldest PDFs?", Asked("oldest", suffixes=(".pdf",), number=2)),
+        ("Wie heißt meine älteste Notiz?", Asked("oldest", german=True, number=1)),
+        ("What is the name of my newest file?", Asked("newest", number=1)),
         ("Welche Notiz ist die älteste?", Asked("oldest", german=True, number=1)),
         ("How many notes are in the folder trips?", Asked("count", folder="trips")),
         ("how many files do I have in notes/trips", Asked("count", folder="notes/trips")),

@@ -111,8 +111,8 @@ _OLD = r"(?:oldest|earliest|älteste[ns]?|früheste[ns]?)"
 def _by_age(age: str) -> tuple[str, ...]:
     noun = rf"(?:{_MINE} )?(?:(?P<number>{_NUMBER}) {age}|{age}(?: (?P<count>{_NUMBER}))?) {_KIND}"
     return (
-        rf"(?:(?:which|what)(?:'s|’s| is| are)(?: the names? of)?|(?:list|show)(?: me)?|(?:was|welche[sr]?) (?:ist|sind)"
-        rf"|wie hei(?:ß|ss)(?:t|en)|zeige?(?: mir)?|liste) {noun}(?: auf)?{_ENDS}",
+        rf"(?:(?:which|what)(?:'s|’s| is| are)(?: the names? of)?|(?:list|show)(?: me)?|wie hei(?:ß|ss)(?:t|en)"
+        rf"|(?:was|welche[sr]?) (?:ist|sind)|zeige?(?: mir)?|liste) {noun}(?: auf)?{_ENDS}",
         noun,
         rf"(?:which|what) {_NOUN} (?:is|are) (?:the |my )?{age}",
         rf"welche {_NOUN} (?:ist|sind) (?:(?:die|das|am) )?{age}",

@@ -31,7 +31,7 @@ function byDay(days) {
 function entry({ document: name, today, total, peers, last }, bound) {
   const bits = { total: total.toFixed(1), today: today.toFixed(1), bound };
   const amount = bound ? say("{total} of at most {bound} bits, {today} of them today", bits) : say("{total} bits, {today} of them today", bits);
-  const to = new Intl.ListFormat(language).format(Object.keys(peers));
+  const to = new Intl.ListFormat(language).format(Object.keys(peers).map((peer) => say(peer)));
   const words = made("small", { textContent: `${amount}; ${say("to {peers}, last on {day}", { peers: to, day: last })}` });
   const title = name.slice(name.lastIndexOf("/") + 1);
   const remove = made("button", { type: "button", className: "remove", textContent: say("Remove"), ariaLabel: say("Remove {title}", { title }) });

@@ -206,6 +206,7 @@ export const GERMAN = {
   "cloud connected": "Cloud verbunden",
   "cloud: prefill": "Cloud: Lesen",
   "cloud: search": "Cloud: Suche",
+  "control": "Steuerung",
   "cut at the length limit": "bei der größten Länge abgeschnitten",
   "device": "Gerät",
   "device and cloud write one answer together": "Gerät und Cloud schreiben eine gemeinsame Antwort",

@@ -111,7 +111,7 @@ def test_a_client_of_a_full_daemon_is_told_when_to_try_again(full: Pair) -> None
     streams = [client.ask(QUESTION, seed=seed, max_tokens=100, ignore_eos=True) for seed in range(2)]
     for stream in streams:
         next(iter(stream))
-    with pytest.raises(Busy, match="2 of 2 places") as busy:
+    with pytest.raises(Busy, match="2 of at most 2 questions") as busy:
         client.ask(QUESTION).result()
     assert busy.value.retry_after_s > 0
     with pytest.raises(BadRequest, match="18 rows.*16 slots"):

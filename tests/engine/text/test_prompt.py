@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tokenizers.processors import TemplateProcessing
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from hocket_bus.messages import Prompt
 from hocket_daemon.engine.text.spelling import Spelling
-from hocket_daemon.engine.text.tokenizer import layout_for
+from hocket_daemon.engine.text.tokenizer import layout_for, prompt_ids
 
 NAMES = ["<|bos|>", "<|eos|>", "<|pad|>"]
 TEMPLATE = "{% for message in messages %}<|bos|>{{ message.content }}<|eos|>{% endfor %}"
@@ -37,6 +38,30 @@ def test_nobody_writes_control_tokens(
     assert sum(id in tokenizer.all_special_ids for id in ids) == own
     whole = layout.before + passage.strip() + layout.between + question.strip() + layout.behind
     assert tokenizer.decode(ids, clean_up_tokenization_spaces=False) == whole
+
+
+@pytest.mark.parametrize(
+    ("template", "begins"),
+    [(None, True), (TEMPLATE, True), (TEMPLATE.replace("<|bos|>", "<|eos|>"), False), ("{{ messages }}", False)],
+)
+def test_a_text_that_is_gone_on_with_begins_as_the_models_own_prompts_do(
+    tiny_models: dict[str, Path], template: str | None, begins: bool
+) -> None:
+    """A bos token that no prompt begins with is none: Qwen's files name the token that ends a text."""
+    tokenizer = tokenizer_of(tiny_models, template)
+    bos = (tokenizer.bos_token_id,) if begins else ()
+    spelling = Spelling(tokenizer)
+    assert layout_for(spelling, "complete").bos == bos
+    assert prompt_ids(spelling, "kala", "complete") == [*bos, *spelling.ids("", "kala", "")]
+
+
+def test_a_tokenizer_that_begins_every_text_itself_is_followed(tiny_models: dict[str, Path]) -> None:
+    tokenizer = tokenizer_of(tiny_models, "{{ messages }}")
+    bos = tokenizer.bos_token_id
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single="<|bos|> $A", special_tokens=[("<|bos|>", bos)]
+    )
+    assert layout_for(Spelling(tokenizer), "complete").bos == (bos,)
 
 
 @pytest.mark.parametrize("template", [None, TEMPLATE], ids=["plain", "chat"])

@@ -218,7 +218,18 @@ def prompt_ids(spelling: Spelling, text: str, task: Task) -> list[int]:
 
 
 def _bos(tokenizer: AnyTokenizer) -> tuple[int, ...]:
-    return () if tokenizer.bos_token_id is None else (int(tokenizer.bos_token_id),)
+    """Return the token that a text begins with, where there is one.
+
+    With a chat template it counts only if the tokenizer or the template puts it before a text. Qwen's "bos" ends texts:
+    a text behind it costs Qwen2.5-Coder-0.5B up to 0.9 nats a token more.
+    """
+    if tokenizer.bos_token_id is None:
+        return ()
+    number = int(tokenizer.bos_token_id)
+    if _template(tokenizer) is None:
+        return (number,)
+    ids = tokenizer(_rendered(tokenizer, [("user", _QUESTION)]), add_special_tokens=True)["input_ids"]
+    return (number,) if ids[:1] == [number] else ()
 
 
 def _rendered(tokenizer: AnyTokenizer, turns: list[tuple[str, str]]) -> str:

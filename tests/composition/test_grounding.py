@@ -56,6 +56,18 @@ def test_what_is_meant_is_in_the_sentence_that_is_typed(written: str, value: str
     assert Grounding(TOLLS, "english").value(written) == value
 
 
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("The play Herons, written by Simon Stephens, ", ""),  # "which was performed in" comes next
+        ("The play Herons, written by Simon Stephens, was performed in ", "2001"),
+    ],
+)
+def test_a_value_comes_when_no_telling_word_is_missing_before_it(written: str, value: str) -> None:
+    known = ["He had a role in the play Herons, written by Simon Stephens, which was performed in 2001 in London."]
+    assert Grounding(known, "english").value(written) == value
+
+
 def test_one_sentence_alone_is_of_another_where_its_name_is() -> None:
     """Though nothing else that is known is like it."""
     grounding = Grounding(TOLLS[:1], "english")

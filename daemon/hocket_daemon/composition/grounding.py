@@ -139,13 +139,18 @@ def _is_open(known: Sentence, current: str) -> bool:
 
 
 def _next_value(known: Sentence, typed: frozenset[str], language: str) -> str:
-    """Return the value after the last typed word that has one after it; empty if too few telling words precede it."""
+    """Return the value after the last typed word that has one after it; empty if too few telling words precede it.
+
+    Empty, too, where a telling word stands between the two: that word comes next.
+    """
     ends = [word.end() for word in _WORD.finditer(known.text) if not typed.isdisjoint(telling_stems(word[0], language))]
-    value = next((found for end in reversed(ends) if (found := _VALUE.search(known.text, end))), None)
-    if value is None:
+    found = next(((value, end) for end in reversed(ends) if (value := _VALUE.search(known.text, end))), None)
+    if found is None:
         return ""
+    value, end = found
     telling = frozenset(telling_stems(known.text[: value.start()], language))
-    return value[0] if telling and len(telling & typed) >= TOLD * len(telling) else ""
+    comes_next = not telling_stems(known.text[end : value.start()], language)
+    return value[0] if comes_next and telling and len(telling & typed) >= TOLD * len(telling) else ""
 
 
 @lru_cache(maxsize=512)

@@ -80,9 +80,7 @@ def _typed(
     *,
     memory: bool,
 ) -> list[Judged]:
-    sides: dict[Side, Tables] = {
-        "device": {"composition": {"confidence": confidence, "model": ""}, "egress": {"memory": memory}}
-    }
+    sides: dict[Side, Tables] = {"device": {"composition": {"confidence": confidence}, "egress": {"memory": memory}}}
     with bench_pair(model={"name": model}, sides=sides) as pair, pair.client("device") as client:
         for side, read in documents.items():
             pair.ingest(side, read)

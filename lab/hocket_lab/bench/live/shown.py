@@ -99,7 +99,7 @@ def _measured(data: Path, kind: str, confidence: float, settings: Settings) -> R
 
 
 def _typed(texts: Corpus, confidence: float, settings: Settings) -> Row:
-    tables: Mapping[Side, Tables] = {"device": {"composition": {"confidence": confidence, "model": ""}}}
+    tables: Mapping[Side, Tables] = {"device": {"composition": {"confidence": confidence}}}
     found, left = _Counts(), settings.keys
     with bench_pair(model={"name": settings.model}, sides=tables) as pair, pair.client("device") as client:
         pair.ingest("cloud", dict(texts.read))

@@ -35,7 +35,7 @@ MB = 1e6
 OTHER_USER = 65533
 LONG_S = 1_800.0
 SETTLE_S = 20.0
-PASSAGES = 50_000
+ROWS = 50_000
 HTML_BYTES = 2_800_000
 HTML = {
     "nested elements": "<div>",
@@ -154,8 +154,8 @@ def unread_answers(pair: Pair) -> object:
 
 
 def many_passages(pair: Pair) -> object:
-    """Memory of the retrieval daemon around an ingestion of PASSAGES; how its document is removed."""
-    rows = "".join(f"shelf {n};heron {n * 7 % 9973};{n * 31 % 1009} steps from the reeds\n" for n in range(PASSAGES))
+    """Memory of the retrieval daemon around an ingestion of a table of ROWS; how that is removed."""
+    rows = "".join(f"shelf {n};heron {n * 7 % 9973};{n * 31 % 1009} steps from the reeds\n" for n in range(ROWS))
     pid = pair.pids["device-retrieval"]
     pair.http.get("/documents")
     before = resident_bytes(pid)

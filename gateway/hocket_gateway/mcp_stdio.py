@@ -70,7 +70,7 @@ async def _answer(source: AsyncIterable[SessionMessage | Exception], to_host: Si
 
 
 async def _valid(source: AsyncIterable[SessionMessage | Exception]) -> AsyncGenerator[SessionMessage]:
-    """Yield the messages; what is none is left out, and named in the log."""
+    """Yield the messages; log what is not one, and leave it out."""
     async for message in source:
         if isinstance(message, Exception):
             log.warning("no message", error=str(message))

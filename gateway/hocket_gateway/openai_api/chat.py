@@ -65,7 +65,7 @@ class ChatRequest(Wanted, frozen=True, kw_only=True):
 
     @property
     def is_cited(self) -> bool:
-        """Tell whether documents are cited: an answer to what a tool has returned is made of that."""
+        """Tell whether documents are cited; an answer to a tool's result is made of that result instead."""
         return not self.messages or self.messages[-1].role != "tool"
 
 

@@ -73,7 +73,7 @@ class ResponseRequest(Wanted, frozen=True, kw_only=True):
 
     @property
     def is_cited(self) -> bool:
-        """Tell whether documents are cited: an answer to what a tool has returned is made of that."""
+        """Tell whether documents are cited; an answer to a tool's result is made of that result instead."""
         return isinstance(self.input, str) or not self.input or self.input[-1].type != "function_call_output"
 
     @property

@@ -1,4 +1,4 @@
-"""What people, files and programs take of a running pair, as JSON: statuses, bytes, seconds and memory.
+"""Measure statuses, bytes, seconds and memory of a running pair under attacks by people, files and programs, as JSON.
 
     python tests/security/measure_bounds.py
 
@@ -89,7 +89,7 @@ def main() -> None:
 
 
 def another_user(pair: Pair) -> object:
-    """The statuses that another user of this machine gets."""
+    """Return the statuses that another user of this machine gets."""
     if os.getuid():
         return "needs root"
     code = (
@@ -107,7 +107,7 @@ def another_user(pair: Pair) -> object:
 
 
 def stored_responses(pair: Pair) -> object:
-    """What 30 requests with as much metadata as a body may have, and 200 with long conversations, leave on the disk."""
+    """Measure the file of responses behind 30 requests with 3.7 MB of metadata, and 200 with long conversations."""
     file = pair.home / "serve-responses.db"
     asked: dict[str, object] = {"model": "hocket-alone", "max_output_tokens": 1}
     large = asked | {"input": "kala?", "metadata": {"a": "x" * 3_700_000}}
@@ -125,7 +125,7 @@ def stored_responses(pair: Pair) -> object:
 
 
 def hostile_html(pair: Pair) -> object:
-    """Seconds until a page of HTML_BYTES is read or refused."""
+    """Measure the seconds until a page of HTML_BYTES is read or refused."""
     found = {}
     for name, piece in HTML.items():
         page = (piece * (HTML_BYTES // len(piece) + 1))[:HTML_BYTES].encode()
@@ -137,7 +137,7 @@ def hostile_html(pair: Pair) -> object:
 
 
 def unread_answers(pair: Pair) -> object:
-    """The gateway's memory while 200 connections ask for a long document and read nothing."""
+    """Measure the gateway's memory while 200 connections ask for a long document and read nothing."""
     line = "The heron {} stands in the marsh at dawn, {} steps from the reeds.\n"
     name = pair.put("long.txt", "".join(line.format(n, n % 7) for n in range(30_000)).encode()).json()["name"]
     pid = pair.pids["serve"]
@@ -154,7 +154,7 @@ def unread_answers(pair: Pair) -> object:
 
 
 def many_passages(pair: Pair) -> object:
-    """Memory of the retrieval daemon around an ingestion of a table of ROWS; how that is removed."""
+    """Measure the retrieval daemon's memory around the ingestion of a table of ROWS, and its removal."""
     rows = "".join(f"shelf {n};heron {n * 7 % 9973};{n * 31 % 1009} steps from the reeds\n" for n in range(ROWS))
     pid = pair.pids["device-retrieval"]
     pair.http.get("/documents")

@@ -26,7 +26,7 @@ MANY = [f"The ferry leaves at nine from pier {n}." for n in range(24)]
 
 @pytest.fixture(autouse=True)
 def many_is_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What reading costs is no part of these laws."""
+    """Let short texts begin the process: how long it reads is not tested here."""
     monkeypatch.setattr(embedder, "_FEW", 200)
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import date
+from functools import lru_cache
 
-from jinja2 import TemplateError
+from jinja2 import Template, TemplateError
 from jinja2.ext import Extension, loopcontrols
 from jinja2.meta import find_undeclared_variables
 from jinja2.nodes import Node
@@ -32,19 +33,26 @@ def rendered(template: str, tokens: Mapping[str, str], turns: Sequence[tuple[str
     DeepSeek-R1, the model would open one itself. All else stays as it is: templates of models that do not think know
     of no thought (Qwen3's Instruct-2507), or have a switch (Granite).
     """
+    messages = [{"role": role, "content": content} for role, content in turns]
+    given = {"messages": messages, "add_generation_prompt": True, **tokens, **dict.fromkeys(_SWITCHES, False)}
+    try:
+        compiled, has_switch = _compiled(template)
+        text = compiled.render(given)
+    except TemplateError as error:
+        raise ValueError(f"the chat template fails: {error}") from error
+    return _unthinking(text, template, has_switch=has_switch)
+
+
+@lru_cache(maxsize=8)
+def _compiled(template: str) -> tuple[Template, bool]:
+    """Compile a template once, which takes milliseconds; tell whether it has a switch for thoughts."""
     environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, _Generation]
     )
     environment.globals |= {"raise_exception": _refuse, "strftime_now": DAY.strftime}
     environment.filters["tojson"] = _as_json
-    messages = [{"role": role, "content": content} for role, content in turns]
-    given = {"messages": messages, "add_generation_prompt": True, **tokens, **dict.fromkeys(_SWITCHES, False)}
-    try:
-        text = environment.from_string(template).render(given)
-        has_switch = bool(find_undeclared_variables(environment.parse(template)) & _SWITCHES)
-    except TemplateError as error:
-        raise ValueError(f"the chat template fails: {error}") from error
-    return _unthinking(text, template, has_switch=has_switch)
+    has_switch = bool(find_undeclared_variables(environment.parse(template)) & _SWITCHES)
+    return environment.from_string(template), has_switch
 
 
 def _unthinking(text: str, template: str, *, has_switch: bool) -> str:
